@@ -1,6 +1,7 @@
 #include "lab/claims.h"
 
-#include <check.h>
+#include "support/suites.h"
+
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -65,7 +66,7 @@ static struct claims_lab made(struct drawn *to)
                                .mark = made_mark};
 }
 
-START_TEST(effects_by_hand)
+TEST(effects_by_hand)
 {
     static const struct {
         struct stats_interval ours;
@@ -85,10 +86,9 @@ START_TEST(effects_by_hand)
         ck_assert_msg(claims_effect(row[i].ours, row[i].claimed, row[i].even) == row[i].v,
                       "row %zu", i);
 }
-END_TEST
 
 /* The verdict and the answer of each rule. */
-START_TEST(judges_by_rule)
+TEST(judges_by_rule)
 {
     static const struct {
         struct claims_claim claim;
@@ -180,9 +180,8 @@ START_TEST(judges_by_rule)
     }
     report_free(l.report);
 }
-END_TEST
 
-START_TEST(columns_are_the_tables)
+TEST(columns_are_the_tables)
 {
     static const struct claims_claim claim[] = {
         {.text = "a", .where = "Sec. 1", .paper = "more", .of = {{CLAIMS_MEAN, 0, 1, 0}}},
@@ -227,9 +226,8 @@ START_TEST(columns_are_the_tables)
     ck_assert_str_eq(report_shown(buf, l.report, 3, 1, 4), "-");
     report_free(l.report);
 }
-END_TEST
 
-START_TEST(checks_read_their_side)
+TEST(checks_read_their_side)
 {
     static const struct claims_check check[] = {
         {"mean", {CLAIMS_MEAN, 0, 1, 0}, CLAIMS_OF_MEAN, 1, 1},
@@ -246,10 +244,9 @@ START_TEST(checks_read_their_side)
         ck_assert_msg(report_check_at(l.report, i).pass == (i < 3), "%s", check[i].name);
     report_free(l.report);
 }
-END_TEST
 
 /* Arms are rows of the grid, and names say which size. */
-START_TEST(checks_of_a_size)
+TEST(checks_of_a_size)
 {
     static const struct claims_check check[] = {
         {"G at T, @: rising", {CLAIMS_MEAN, 0, 1, 0}, CLAIMS_OF_MEAN, 5, 5},
@@ -269,9 +266,8 @@ START_TEST(checks_of_a_size)
     }
     report_free(l.report);
 }
-END_TEST
 
-START_TEST(fields_are_of_the_arm)
+TEST(fields_are_of_the_arm)
 {
     static const struct claims_field field[] = {
         {"mean", {CLAIMS_MEAN, 1, 0, 0}, CLAIMS_REAL, 1},
@@ -288,9 +284,8 @@ START_TEST(fields_are_of_the_arm)
         ck_assert_str_eq(report_shown(buf, l.report, 0, 0, i), shown[i]);
     report_free(l.report);
 }
-END_TEST
 
-START_TEST(panels_once_per_size)
+TEST(panels_once_per_size)
 {
     static const struct claims_curve curve[] = {{"x", REPORT_LINE, 7, 0},
                                                 {"y", REPORT_DASHED, 8, 1}};
@@ -340,9 +335,8 @@ START_TEST(panels_once_per_size)
                              "mark 5, size 2\n");
     report_free(l.report);
 }
-END_TEST
 
-START_TEST(words_take_their_numbers)
+TEST(words_take_their_numbers)
 {
     const double x[] = {0.126, 3};
     char out[24];
@@ -353,21 +347,7 @@ START_TEST(words_take_their_numbers)
     claims_fill(out, 8, "about #3 here", x, 2);
     ck_assert_str_eq(out, "about 0");
 }
-END_TEST
 
-Suite *suite_lab_claims(void);
-Suite *suite_lab_claims(void)
-{
-    Suite *s = suite_create("lab/claims");
-    TCase *t = tcase_create("all");
-    tcase_add_test(t, effects_by_hand);
-    tcase_add_test(t, judges_by_rule);
-    tcase_add_test(t, columns_are_the_tables);
-    tcase_add_test(t, checks_read_their_side);
-    tcase_add_test(t, checks_of_a_size);
-    tcase_add_test(t, fields_are_of_the_arm);
-    tcase_add_test(t, panels_once_per_size);
-    tcase_add_test(t, words_take_their_numbers);
-    suite_add_tcase(s, t);
-    return s;
-}
+SUITE(lab_claims, effects_by_hand, judges_by_rule, columns_are_the_tables,
+      checks_read_their_side, checks_of_a_size, fields_are_of_the_arm,
+      panels_once_per_size, words_take_their_numbers);

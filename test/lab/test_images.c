@@ -1,9 +1,9 @@
 #include "lab/images.h"
 
 #include "support/alloc.h"
+#include "support/suites.h"
 #include "support/tmpdir.h"
 
-#include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -48,7 +48,7 @@ static struct images *load_good(struct err *e)
     return images_load(image_path, label_path, e);
 }
 
-START_TEST(by_hand)
+TEST(by_hand)
 {
     struct err e = {0};
     struct images *im = load_good(&e);
@@ -79,7 +79,6 @@ START_TEST(by_hand)
     images_free(im);
     images_free(NULL);
 }
-END_TEST
 
 /* Neither file may be anything but what it says it is. */
 static const struct bad {
@@ -114,7 +113,7 @@ static const struct bad {
     {1, 9, 10, 0, ERR_RANGE, "label 1 is 10, expected 0 to 9"},
 };
 
-START_TEST(refused)
+TEST(refused)
 {
     const struct bad *b = &bad[_i];
     struct err e = {0};
@@ -132,9 +131,8 @@ START_TEST(refused)
     size_t name = strlen(e.field);
     ck_assert(name > 0 && strcmp(e.field, path + strlen(path) - name) == 0);
 }
-END_TEST
 
-START_TEST(compressed)
+TEST(compressed)
 {
     struct err e = {0};
     images_free(load_good(&e));
@@ -142,15 +140,13 @@ START_TEST(compressed)
     ck_assert_ptr_null(images_load(image_path, label_path, &e));
     ck_assert_ptr_nonnull(strstr(e.detail, "gzip -d"));
 }
-END_TEST
 
-START_TEST(no_file)
+TEST(no_file)
 {
     struct err e = {0};
     ck_assert_ptr_null(images_load(image_path, label_path, &e));
     ck_assert_int_eq(e.code, ERR_ABSENT);
 }
-END_TEST
 
 /* Finds what lies below `dir`, as it is named in the sources and as it is named installed. */
 static int find(void *ctx, char out[LAB_PATH], const char *rel, struct err *e)
@@ -162,7 +158,7 @@ static int find(void *ctx, char out[LAB_PATH], const char *rel, struct err *e)
     return 0;
 }
 
-START_TEST(opened)
+TEST(opened)
 {
     struct err e = {0};
     images_free(load_good(&e));
@@ -190,7 +186,6 @@ START_TEST(opened)
         images_free(im);
     }
 }
-END_TEST
 
 static void *make(void *ctx, struct err *e)
 {
@@ -203,26 +198,12 @@ static void destroy(void *made)
     images_free(made);
 }
 
-START_TEST(memory)
+TEST(memory)
 {
     struct err e = {0};
     images_free(load_good(&e));
     ck_assert_int_ge(alloc_each_fails(make, destroy, NULL), 3);
 }
-END_TEST
 
-Suite *suite_lab_images(void);
-Suite *suite_lab_images(void)
-{
-    Suite *s = suite_create("lab/images");
-    TCase *t = tcase_create("all");
-    tcase_add_checked_fixture(t, setup, teardown);
-    tcase_add_test(t, by_hand);
-    tcase_add_loop_test(t, refused, 0, (int)(sizeof bad / sizeof *bad));
-    tcase_add_test(t, compressed);
-    tcase_add_test(t, no_file);
-    tcase_add_test(t, opened);
-    tcase_add_test(t, memory);
-    suite_add_tcase(s, t);
-    return s;
-}
+SUITE_SET_UP(lab_images, 0, setup, teardown, by_hand, ROWS(refused, bad), compressed,
+             no_file, opened, memory);

@@ -1,6 +1,7 @@
 #include "lab/lab.h"
 
-#include <check.h>
+#include "support/suites.h"
+
 #include <stdio.h>
 #include <string.h>
 
@@ -36,7 +37,7 @@ static bool progress(void *ctx, double share, const char *note)
     return s->stop;
 }
 
-START_TEST(options_are_found_by_name)
+TEST(options_are_found_by_name)
 {
     const struct lab_value value[] = {
         {.number = 1}, {.number = 1e12}, {.number = .25}, {.text = "code"}};
@@ -46,9 +47,8 @@ START_TEST(options_are_found_by_name)
     ck_assert_double_eq(lab_real(&t, "eta"), .25);
     ck_assert_str_eq(lab_text(&t, "preset"), "code");
 }
-END_TEST
 
-START_TEST(without_callbacks)
+TEST(without_callbacks)
 {
     const struct lab_task t = {.lab = &lab};
     char path[LAB_PATH];
@@ -57,7 +57,6 @@ START_TEST(without_callbacks)
     ck_assert_int_eq(lab_find(&t, path, "traces", &e), ERR_ABSENT);
     ck_assert_str_eq(e.field, "traces");
 }
-END_TEST
 
 static int one(void *ctx, int i, struct sweep_job *job, struct err *e)
 {
@@ -66,7 +65,7 @@ static int one(void *ctx, int i, struct sweep_job *job, struct err *e)
     return sweep_tick(job, 1) ? SWEEP_STOPPED : 0;
 }
 
-START_TEST(sweep_takes_what_the_task_says)
+TEST(sweep_takes_what_the_task_says)
 {
     const struct sweep_run run[] = {{"a", "1"}, {"b", "2"}};
     struct said said = {0};
@@ -101,7 +100,6 @@ START_TEST(sweep_takes_what_the_task_says)
     ck_assert_int_eq(lab_sweep(&s, &t, &bad, 1, one, NULL, &e), ERR_INVALID);
     ck_assert_str_eq(e.field, "a/b");
 }
-END_TEST
 
 static bool tick_share(void *ctx, double share)
 {
@@ -109,7 +107,7 @@ static bool tick_share(void *ctx, double share)
     return share >= 0.75;
 }
 
-START_TEST(ticks_are_parts_of_a_run)
+TEST(ticks_are_parts_of_a_run)
 {
     double share;
     const struct lab_tick all = {tick_share, &share, 0, 0};
@@ -120,7 +118,6 @@ START_TEST(ticks_are_parts_of_a_run)
     ck_assert(!lab_tick(&part, 0.5) && share == 0.625);
     ck_assert(lab_tick(&part, 3) && share == 0.75);
 }
-END_TEST
 
 static void label(struct lab_label *l, const void *ctx, int i)
 {
@@ -128,7 +125,7 @@ static void label(struct lab_label *l, const void *ctx, int i)
     snprintf(l->config, sizeof l->config, "run=%d", i);
 }
 
-START_TEST(sweep_of_labels)
+TEST(sweep_of_labels)
 {
     char good[] = "a", bad[] = "a/b";
     const struct lab_task t = {.lab = &lab, .threads = 1, .version = "1"};
@@ -142,18 +139,6 @@ START_TEST(sweep_of_labels)
     ck_assert_str_eq(e.field, "a/b-0");
     ck_assert_ptr_null(s);
 }
-END_TEST
 
-Suite *suite_lab_lab(void);
-Suite *suite_lab_lab(void)
-{
-    Suite *s = suite_create("lab/lab");
-    TCase *t = tcase_create("lab/lab");
-    tcase_add_test(t, options_are_found_by_name);
-    tcase_add_test(t, without_callbacks);
-    tcase_add_test(t, sweep_takes_what_the_task_says);
-    tcase_add_test(t, sweep_of_labels);
-    tcase_add_test(t, ticks_are_parts_of_a_run);
-    suite_add_tcase(s, t);
-    return s;
-}
+SUITE(lab_lab, options_are_found_by_name, without_callbacks,
+      sweep_takes_what_the_task_says, sweep_of_labels, ticks_are_parts_of_a_run);

@@ -1,8 +1,8 @@
 #include "lab/reps.h"
 
 #include "support/alloc.h"
+#include "support/suites.h"
 
-#include <check.h>
 #include <math.h>
 #include <stdint.h>
 
@@ -19,7 +19,7 @@ static struct reps *sample(void)
     return r;
 }
 
-START_TEST(intervals_by_hand)
+TEST(intervals_by_hand)
 {
     struct reps *r = sample();
     struct stats_interval s = reps_mean(r, 0);
@@ -37,10 +37,9 @@ START_TEST(intervals_by_hand)
     ck_assert_double_eq(lo[0], s.lo);
     reps_free(r);
 }
-END_TEST
 
 /* differences 1 0 - 2: mean 1, s = 1 */
-START_TEST(pairs_need_both)
+TEST(pairs_need_both)
 {
     struct reps *r = sample();
     struct stats_interval s = reps_gap(r, 0, r, 1);
@@ -48,10 +47,9 @@ START_TEST(pairs_need_both)
     ck_assert_double_eq_tol(s.hi, 1 + 4.303 / sqrt(3), 1e-14);
     reps_free(r);
 }
-END_TEST
 
 /* Gaps and means of tables by number; an arm without a table was not measured. */
-START_TEST(measures_by_number)
+TEST(measures_by_number)
 {
     struct reps *arm[3] = {sample(), sample(), NULL};
     reps_row(arm[1], 0)[0] = 5;
@@ -66,10 +64,9 @@ START_TEST(measures_by_number)
     reps_free(arm[0]);
     reps_free(arm[1]);
 }
-END_TEST
 
 /* n values of which half are -1 and half 1: mean 0, standard error sqrt(1 / (n - 1)) */
-START_TEST(wide_for_few_values)
+TEST(wide_for_few_values)
 {
     const struct {
         int n;
@@ -84,9 +81,8 @@ START_TEST(wide_for_few_values)
         reps_free(r);
     }
 }
-END_TEST
 
-START_TEST(one_value_has_no_interval)
+TEST(one_value_has_no_interval)
 {
     struct err e = {0};
     struct reps *r = reps_new(1, 2, &e);
@@ -97,10 +93,9 @@ START_TEST(one_value_has_no_interval)
     ck_assert_double_nan(reps_mean(r, 1).mean);
     reps_free(r);
 }
-END_TEST
 
 /* 2 .. 20 by one, then 22, 24, ...: a step of 1 + floor(t / 20) */
-START_TEST(a_grid_grows_by_a_twentieth)
+TEST(a_grid_grows_by_a_twentieth)
 {
     int grid[REPS_POINTS];
     int n = reps_grid(grid, 2, 100);
@@ -120,7 +115,6 @@ START_TEST(a_grid_grows_by_a_twentieth)
     ck_assert_int_eq(reps_point(grid, n, 500), n - 1);
     ck_assert_int_le(reps_grid(grid, 1, 100000), REPS_POINTS);
 }
-END_TEST
 
 static void *make(void *ctx, struct err *e)
 {
@@ -133,24 +127,11 @@ static void destroy(void *made)
     reps_free(made);
 }
 
-START_TEST(without_memory_it_says_so)
+TEST(without_memory_it_says_so)
 {
     ck_assert_int_eq(alloc_each_fails(make, destroy, NULL), 1);
 }
-END_TEST
 
-Suite *suite_lab_reps(void);
-Suite *suite_lab_reps(void)
-{
-    Suite *s = suite_create("lab/reps");
-    TCase *t = tcase_create("all");
-    tcase_add_test(t, intervals_by_hand);
-    tcase_add_test(t, pairs_need_both);
-    tcase_add_test(t, measures_by_number);
-    tcase_add_test(t, wide_for_few_values);
-    tcase_add_test(t, one_value_has_no_interval);
-    tcase_add_test(t, a_grid_grows_by_a_twentieth);
-    tcase_add_test(t, without_memory_it_says_so);
-    suite_add_tcase(s, t);
-    return s;
-}
+SUITE(lab_reps, intervals_by_hand, pairs_need_both, measures_by_number,
+      wide_for_few_values, one_value_has_no_interval, a_grid_grows_by_a_twentieth,
+      without_memory_it_says_so);

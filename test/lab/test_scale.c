@@ -1,8 +1,7 @@
 #include "lab/scale.h"
 
 #include "support/labs.h"
-
-#include <check.h>
+#include "support/suites.h"
 
 static const struct scale_units U = {.rate = 1000,
                                      .chunk_s = 4,
@@ -18,7 +17,7 @@ static const struct scale_units U = {.rate = 1000,
                                      .load = .5,
                                      .net_mb = 100};
 
-START_TEST(ten_nodes_by_hand)
+TEST(ten_nodes_by_hand)
 {
     struct scale_point p = scale_at(&U, 10);
     ck_assert_double_eq_tol(p.viewers, 40000, 1e-9);
@@ -34,9 +33,8 @@ START_TEST(ten_nodes_by_hand)
     ck_assert_double_eq(p.gradient_mb, 0);
     ck_assert_double_eq_tol(scale_learner_full(&U), 50, 1e-9);
 }
-END_TEST
 
-START_TEST(beyond_one_learner)
+TEST(beyond_one_learner)
 {
     struct scale_point p = scale_at(&U, 200);
     ck_assert_double_eq_tol(p.learn_cpus, 2, 1e-12);
@@ -50,9 +48,8 @@ START_TEST(beyond_one_learner)
     struct scale_point full = scale_at(&U, scale_network_full(&U));
     ck_assert_double_eq_tol(full.weights_mb + full.state_mb + full.stream_mb, 100, 1e-6);
 }
-END_TEST
 
-START_TEST(the_report_holds_both_tables)
+TEST(the_report_holds_both_tables)
 {
     struct labs_run r;
     labs_start(&r, &scale_lab);
@@ -62,9 +59,8 @@ START_TEST(the_report_holds_both_tables)
     labs_pass(r.task.report, 2);
     labs_end(&r);
 }
-END_TEST
 
-START_TEST(too_much_for_three_nodes_is_said)
+TEST(too_much_for_three_nodes_is_said)
 {
     struct labs_run r;
     labs_start(&r, &scale_lab);
@@ -73,17 +69,6 @@ START_TEST(too_much_for_three_nodes_is_said)
     ck_assert_int_eq(report_checks_failed(r.task.report), 1);
     labs_end(&r);
 }
-END_TEST
 
-Suite *suite_lab_scale(void);
-Suite *suite_lab_scale(void)
-{
-    Suite *s = suite_create("lab/scale");
-    TCase *t = tcase_create("lab/scale");
-    tcase_add_test(t, ten_nodes_by_hand);
-    tcase_add_test(t, beyond_one_learner);
-    tcase_add_test(t, the_report_holds_both_tables);
-    tcase_add_test(t, too_much_for_three_nodes_is_said);
-    suite_add_tcase(s, t);
-    return s;
-}
+SUITE(lab_scale, ten_nodes_by_hand, beyond_one_learner, the_report_holds_both_tables,
+      too_much_for_three_nodes_is_said);

@@ -3,9 +3,9 @@
 #include "nn/mlp.h"
 #include "support/alloc.h"
 #include "support/glyphs.h"
+#include "support/suites.h"
 #include "support/tmpdir.h"
 
-#include <check.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -51,7 +51,7 @@ static struct digits *make(const struct digits_cfg *c, uint64_t seed)
 
 /* The task's digits are different ones; the signal is the average of all their training images
  * without that of all, of length 1. */
-START_TEST(tasks_and_signals)
+TEST(tasks_and_signals)
 {
     struct digits_cfg c = glyphs_cfg();
     struct digits *d = make(&c, 1);
@@ -87,10 +87,9 @@ START_TEST(tasks_and_signals)
     images_free(train);
     digits_free(d);
 }
-END_TEST
 
 /* A round holds images of its task alone, and the gate's input follows from them. */
-START_TEST(a_round)
+TEST(a_round)
 {
     struct digits_cfg c = glyphs_cfg();
     struct digits *d = make(&c, 2);
@@ -119,7 +118,6 @@ START_TEST(a_round)
     images_free(train);
     digits_free(d);
 }
-END_TEST
 
 static float *expert_of(const struct digits *d)
 {
@@ -149,7 +147,7 @@ static double plain_loss(const float *w, const struct digits_cfg *c,
     return sum / c->s;
 }
 
-START_TEST(one_step_is_minus_rate_times_the_gradient)
+TEST(one_step_is_minus_rate_times_the_gradient)
 {
     struct digits_cfg c = glyphs_cfg();
     c.steps = 1;
@@ -180,11 +178,10 @@ START_TEST(one_step_is_minus_rate_times_the_gradient)
     images_free(train);
     digits_free(d);
 }
-END_TEST
 
 /* A task is learned; learned once more it moves the expert less; another task with other names
  * undoes it. */
-START_TEST(learns_and_forgets)
+TEST(learns_and_forgets)
 {
     struct digits_cfg c = glyphs_cfg();
     c.each = 10; /* the same digits in every task */
@@ -211,10 +208,9 @@ START_TEST(learns_and_forgets)
     free(w);
     digits_free(d);
 }
-END_TEST
 
 /* With common names the second task is no other task. */
-START_TEST(common_names)
+TEST(common_names)
 {
     struct digits_cfg c = glyphs_cfg();
     c.each = 10;
@@ -232,9 +228,8 @@ START_TEST(common_names)
     free(w);
     digits_free(d);
 }
-END_TEST
 
-START_TEST(refused)
+TEST(refused)
 {
     struct err e = {0};
     char *other = strdup(tmpdir_new());
@@ -254,7 +249,6 @@ START_TEST(refused)
     tmpdir_remove(other);
     free(other);
 }
-END_TEST
 
 static void keep_line(void *ctx, const char *line)
 {
@@ -267,7 +261,7 @@ static int not_there(void *ctx, char out[LAB_PATH], const char *rel, struct err 
     return err_field(e, ERR_ABSENT, rel, "is not there");
 }
 
-START_TEST(absent_is_told)
+TEST(absent_is_told)
 {
     struct err e = {0};
     char line[256] = "";
@@ -285,7 +279,6 @@ START_TEST(absent_is_told)
     digits_set_free(found);
     report_free(r);
 }
-END_TEST
 
 static void *make_any(void *ctx, struct err *e)
 {
@@ -299,27 +292,12 @@ static void destroy(void *made)
     digits_free(made);
 }
 
-START_TEST(memory)
+TEST(memory)
 {
     struct digits_cfg c = glyphs_cfg();
     ck_assert_int_eq(alloc_each_fails(make_any, destroy, &c), 1);
 }
-END_TEST
 
-Suite *suite_lab_forgetting_digits(void);
-Suite *suite_lab_forgetting_digits(void)
-{
-    Suite *s = suite_create("lab/digits");
-    TCase *t = tcase_create("all");
-    tcase_add_checked_fixture(t, setup, teardown);
-    tcase_add_test(t, tasks_and_signals);
-    tcase_add_test(t, a_round);
-    tcase_add_test(t, one_step_is_minus_rate_times_the_gradient);
-    tcase_add_test(t, learns_and_forgets);
-    tcase_add_test(t, common_names);
-    tcase_add_test(t, refused);
-    tcase_add_test(t, absent_is_told);
-    tcase_add_test(t, memory);
-    suite_add_tcase(s, t);
-    return s;
-}
+SUITE_SET_UP(lab_forgetting_digits, 0, setup, teardown, tasks_and_signals, a_round,
+             one_step_is_minus_rate_times_the_gradient, learns_and_forgets, common_names,
+             refused, absent_is_told, memory);

@@ -1,8 +1,8 @@
 #include "lab/forgetting/exact.h"
 
 #include "lab/forgetting/recall.h"
+#include "support/suites.h"
 
-#include <check.h>
 #include <math.h>
 
 enum { REPS = 2000, ROUNDS = 60 };
@@ -32,7 +32,7 @@ static struct task_pool fixed_pool(const struct task_cfg *c)
 /* r = 1/2, A = 3, B = 4, t = 2: F = (1/4 - 1/2)(-1) + (1/2)(1/2) 4 = 1.25, printed .25;
  * G = 3/4 + (3/4)(1/2) 4 = 2.25, printed 3.75.
  * t = 3: F = ((1/8 - 1/2)(-1) + (1/8 - 1/4)(-1) + 2 (3/4) + 2 (1/2))/2 = 1.5 */
-START_TEST(closed_forms_by_hand)
+TEST(closed_forms_by_hand)
 {
     struct exact_norms n = {3, 4};
     ck_assert_double_eq_tol(exact_f(n, .5, 2), 1.25, 1e-14);
@@ -43,19 +43,17 @@ START_TEST(closed_forms_by_hand)
     ck_assert_double_eq_tol(exact_g(n, .5, 1), 1.5,
                             1e-14); /* r A: one task, just learned */
 }
-END_TEST
 
-START_TEST(norms_by_hand)
+TEST(norms_by_hand)
 {
     struct task_pool p = {.w = {{1, 0}, {0, 3}}};
     struct exact_norms n = exact_norms(&p, 2, 2);
     ck_assert_double_eq_tol(n.a, 5, 1e-15);
     ck_assert_double_eq_tol(n.b, 5, 1e-15); /* (10 + 10)/4 */
 }
-END_TEST
 
 /* Without signal the recursion over ten-dimensional moments is the two closed forms. */
-START_TEST(the_recursion_gives_the_closed_forms)
+TEST(the_recursion_gives_the_closed_forms)
 {
     struct task_cfg c = paper(false);
     struct task_pool p = fixed_pool(&c);
@@ -67,7 +65,6 @@ START_TEST(the_recursion_gives_the_closed_forms)
         ck_assert_double_eq_tol(g[t - 1], exact_g(n, .4, t), 1e-12);
     }
 }
-END_TEST
 
 struct sums {
     double f[ROUNDS], ff[ROUNDS], g[ROUNDS], gg[ROUNDS];
@@ -101,7 +98,7 @@ static double z(double sum, double squares, double x)
     return fabs(mean - x) / sqrt(var / REPS);
 }
 
-START_TEST(simulation_meets_the_closed_forms_and_not_the_printed_ones)
+TEST(simulation_meets_the_closed_forms_and_not_the_printed_ones)
 {
     struct task_cfg c = paper(false);
     struct task_pool p = fixed_pool(&c);
@@ -120,10 +117,9 @@ START_TEST(simulation_meets_the_closed_forms_and_not_the_printed_ones)
     ck_assert_double_gt(printed_f, 20);
     ck_assert_double_gt(printed_g, 20);
 }
-END_TEST
 
 /* With the signal on: the recursion holds, the closed forms without it do not. */
-START_TEST(simulation_with_the_signal_meets_the_recursion)
+TEST(simulation_with_the_signal_meets_the_recursion)
 {
     struct task_cfg c = paper(true);
     struct task_pool p = fixed_pool(&c);
@@ -139,18 +135,8 @@ START_TEST(simulation_with_the_signal_meets_the_recursion)
     }
     ck_assert_double_gt(off, 8);
 }
-END_TEST
 
-Suite *suite_lab_forgetting_exact(void);
-Suite *suite_lab_forgetting_exact(void)
-{
-    Suite *s = suite_create("lab/exact");
-    TCase *t = tcase_create("all");
-    tcase_add_test(t, closed_forms_by_hand);
-    tcase_add_test(t, norms_by_hand);
-    tcase_add_test(t, the_recursion_gives_the_closed_forms);
-    tcase_add_test(t, simulation_meets_the_closed_forms_and_not_the_printed_ones);
-    tcase_add_test(t, simulation_with_the_signal_meets_the_recursion);
-    suite_add_tcase(s, t);
-    return s;
-}
+SUITE(lab_forgetting_exact, closed_forms_by_hand, norms_by_hand,
+      the_recursion_gives_the_closed_forms,
+      simulation_meets_the_closed_forms_and_not_the_printed_ones,
+      simulation_with_the_signal_meets_the_recursion);

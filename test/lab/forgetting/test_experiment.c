@@ -1,6 +1,7 @@
 #include "lab/forgetting/experiment.h"
 
-#include <check.h>
+#include "support/suites.h"
+
 #include <math.h>
 
 enum { REPS = 5, POINTS = 3 };
@@ -18,7 +19,7 @@ static struct experiment_arm repeated(bool edge, int series, int threads)
 }
 
 /* Each column, with all series and with those of a comparison alone, is what one repetition says. */
-START_TEST(columns_are_the_repetitions)
+TEST(columns_are_the_repetitions)
 {
     for (int k = 0; k < 4; k++) {
         int edge = k & 1, series = k & 2 ? MIXTURE_SERIES : MIXTURE_CORE;
@@ -51,10 +52,9 @@ START_TEST(columns_are_the_repetitions)
         reps_free(arm.reps);
     }
 }
-END_TEST
 
 /* The last column of one kind does not reach into the next. */
-START_TEST(columns_do_not_overlap)
+TEST(columns_do_not_overlap)
 {
     struct experiment_arm arm = {.points = 7, .series = MIXTURE_SERIES};
     ck_assert_int_eq(experiment_column(&arm, MIXTURE_RUNNING, 6), MIXTURE_SERIES * 7 - 1);
@@ -62,9 +62,8 @@ START_TEST(columns_do_not_overlap)
     ck_assert_int_eq(experiment_column(&arm, EXPERIMENT_SIGMA0, 0),
                      MIXTURE_SERIES * 7 + EXPERIMENT_COLUMNS - MIXTURE_SERIES - 1);
 }
-END_TEST
 
-START_TEST(threads_change_nothing)
+TEST(threads_change_nothing)
 {
     struct experiment_arm a = repeated(false, MIXTURE_SERIES, 1),
                           b = repeated(false, MIXTURE_SERIES, 3);
@@ -75,16 +74,6 @@ START_TEST(threads_change_nothing)
     reps_free(a.reps);
     reps_free(b.reps);
 }
-END_TEST
 
-Suite *suite_lab_forgetting_experiment(void);
-Suite *suite_lab_forgetting_experiment(void)
-{
-    Suite *s = suite_create("lab/experiment");
-    TCase *t = tcase_create("all");
-    tcase_add_test(t, columns_are_the_repetitions);
-    tcase_add_test(t, columns_do_not_overlap);
-    tcase_add_test(t, threads_change_nothing);
-    suite_add_tcase(s, t);
-    return s;
-}
+SUITE(lab_forgetting_experiment, columns_are_the_repetitions, columns_do_not_overlap,
+      threads_change_nothing);

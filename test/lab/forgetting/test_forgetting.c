@@ -3,9 +3,9 @@
 #include "lab/forgetting/edge.h"
 #include "support/glyphs.h"
 #include "support/labs.h"
+#include "support/suites.h"
 #include "support/tmpdir.h"
 
-#include <check.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -71,7 +71,7 @@ static void tiny(struct labs_run *r, const struct one *lab)
     numbers(r, lab->tiny, 3);
 }
 
-START_TEST(runs_are_long_enough_for_their_checks)
+TEST(runs_are_long_enough_for_their_checks)
 {
     static const struct {
         const struct lab *lab;
@@ -91,11 +91,10 @@ START_TEST(runs_are_long_enough_for_their_checks)
     ck_assert_double_eq(labs_option(&edge_lab, "slots")->value, 3000);
     ck_assert_double_eq(labs_option(&edge_lab, "exact-slots")->value, 3000);
 }
-END_TEST
 
 /* A small run's checks hold, but those of `edge` on the printed form, which 60 repetitions do not
  * always tell from the corrected one. The figures do not depend on the number of threads. */
-START_TEST(a_small_run_holds)
+TEST(a_small_run_holds)
 {
     struct labs_run run[2];
     small(&run[0], &LABS[_i]);
@@ -116,10 +115,9 @@ START_TEST(a_small_run_holds)
     }
     labs_end(&run[0]);
 }
-END_TEST
 
 /* Too few rounds to learn anything: the mixtures do not beat one expert and the checks say so. */
-START_TEST(checks_can_fail)
+TEST(checks_can_fail)
 {
     struct labs_run r;
     small(&r, &LABS[0]);
@@ -128,11 +126,10 @@ START_TEST(checks_can_fail)
     ck_assert_int_gt(report_checks_failed(r.task.report), 0);
     labs_end(&r);
 }
-END_TEST
 
 /* With images there are a table and checks more; fewer with --quick, and the same
  * for any number of threads. */
-START_TEST(with_images)
+TEST(with_images)
 {
     const struct one *lab = &LABS[_i];
     char *dir = strdup(tmpdir_new());
@@ -153,10 +150,9 @@ START_TEST(with_images)
     tmpdir_remove(dir);
     free(dir);
 }
-END_TEST
 
 /* A file that is there and broken is an error, not left out. */
-START_TEST(broken_images)
+TEST(broken_images)
 {
     char *dir = strdup(tmpdir_new());
     glyphs_write(dir, 20, 8, -1);
@@ -170,10 +166,9 @@ START_TEST(broken_images)
     tmpdir_remove(dir);
     free(dir);
 }
-END_TEST
 
 /* Without images the run is whole, and says once what is missing. */
-START_TEST(without_images)
+TEST(without_images)
 {
     struct labs_run r;
     tiny(&r, &LABS[_i]);
@@ -183,9 +178,8 @@ START_TEST(without_images)
     ck_assert_ptr_nonnull(strstr(r.last, "MNIST"));
     labs_end(&r);
 }
-END_TEST
 
-START_TEST(progress_stops_it)
+TEST(progress_stops_it)
 {
     struct labs_run r;
     small(&r, &LABS[_i]);
@@ -194,22 +188,8 @@ START_TEST(progress_stops_it)
     ck_assert_int_eq(r.asked, LABS[_i].stop_at);
     labs_end(&r);
 }
-END_TEST
 
-Suite *suite_lab_forgetting_forgetting(void);
-Suite *suite_lab_forgetting_forgetting(void)
-{
-    enum { N = sizeof LABS / sizeof *LABS };
-    Suite *s = suite_create("lab/forgetting");
-    TCase *t = tcase_create("all");
-    tcase_set_timeout(t, 60);
-    tcase_add_test(t, runs_are_long_enough_for_their_checks);
-    tcase_add_loop_test(t, a_small_run_holds, 0, N);
-    tcase_add_test(t, checks_can_fail);
-    tcase_add_loop_test(t, with_images, 0, N);
-    tcase_add_loop_test(t, broken_images, 0, N);
-    tcase_add_loop_test(t, without_images, 0, N);
-    tcase_add_loop_test(t, progress_stops_it, 0, N);
-    suite_add_tcase(s, t);
-    return s;
-}
+SUITE_WITHIN(lab_forgetting_forgetting, 60, runs_are_long_enough_for_their_checks,
+             ROWS(a_small_run_holds, LABS), checks_can_fail, ROWS(with_images, LABS),
+             ROWS(broken_images, LABS), ROWS(without_images, LABS),
+             ROWS(progress_stops_it, LABS));

@@ -2,8 +2,8 @@
 
 #include "support/alloc.h"
 #include "support/glyphs.h"
+#include "support/suites.h"
 
-#include <check.h>
 #include <math.h>
 #include <string.h>
 
@@ -35,7 +35,7 @@ static float *weights(const struct image_experts *x, int m)
 }
 
 /* Twelve rounds, and the figures written out: every error measured anew, every round summed up. */
-START_TEST(figures_are_those_of_errors_measured_anew)
+TEST(figures_are_those_of_errors_measured_anew)
 {
     struct image_experts *x = make(NULL);
     ck_assert(isnan(image_experts_error(x)));
@@ -66,11 +66,10 @@ START_TEST(figures_are_those_of_errors_measured_anew)
     }
     image_experts_free(x);
 }
-END_TEST
 
 /* One that knows its round does not move, and is not measured again: an error that is put in its
  * place stays. One that moves is. */
-START_TEST(who_has_not_moved_is_not_measured_again)
+TEST(who_has_not_moved_is_not_measured_again)
 {
     struct image_experts *x = make(NULL);
     struct rng r;
@@ -92,9 +91,8 @@ START_TEST(who_has_not_moved_is_not_measured_again)
     ck_assert_double_le(image_experts_error(x), 1);
     image_experts_free(x);
 }
-END_TEST
 
-START_TEST(all_begin_alike_and_each_learns_for_itself)
+TEST(all_begin_alike_and_each_learns_for_itself)
 {
     struct image_experts *x = make(NULL);
     size_t n = digits_expert(x->digits) * sizeof(float);
@@ -113,9 +111,8 @@ START_TEST(all_begin_alike_and_each_learns_for_itself)
                         digits_error(weights(x, 1), x->digits, 2));
     image_experts_free(x);
 }
-END_TEST
 
-START_TEST(the_habit_is_what_was_learned_most_often)
+TEST(the_habit_is_what_was_learned_most_often)
 {
     struct image_experts *x = make(NULL);
     static const int task[] = {2, 1, 2, 1, 0};
@@ -126,7 +123,6 @@ START_TEST(the_habit_is_what_was_learned_most_often)
     ck_assert_int_eq(image_experts_habit(x, 0), 2);
     image_experts_free(x);
 }
-END_TEST
 
 static void *make_one(void *ctx, struct err *e)
 {
@@ -139,23 +135,13 @@ static void destroy(void *made)
     image_experts_free(made);
 }
 
-START_TEST(memory_runs_out)
+TEST(memory_runs_out)
 {
     ck_assert_int_ge(alloc_each_fails(make_one, destroy, NULL), 3);
 }
-END_TEST
 
-Suite *suite_lab_forgetting_image_experts(void);
-Suite *suite_lab_forgetting_image_experts(void)
-{
-    Suite *s = suite_create("lab/image_experts");
-    TCase *t = tcase_create("lab/image_experts");
-    tcase_add_checked_fixture(t, setup, teardown);
-    tcase_add_test(t, figures_are_those_of_errors_measured_anew);
-    tcase_add_test(t, who_has_not_moved_is_not_measured_again);
-    tcase_add_test(t, all_begin_alike_and_each_learns_for_itself);
-    tcase_add_test(t, the_habit_is_what_was_learned_most_often);
-    tcase_add_test(t, memory_runs_out);
-    suite_add_tcase(s, t);
-    return s;
-}
+SUITE_SET_UP(lab_forgetting_image_experts, 0, setup, teardown,
+             figures_are_those_of_errors_measured_anew,
+             who_has_not_moved_is_not_measured_again,
+             all_begin_alike_and_each_learns_for_itself,
+             the_habit_is_what_was_learned_most_often, memory_runs_out);

@@ -2,8 +2,8 @@
 
 #include "support/alloc.h"
 #include "support/glyphs.h"
+#include "support/suites.h"
 
-#include <check.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -70,7 +70,7 @@ static struct mixture_cfg small(bool edge, int experts, enum mixture_rule rule)
 
 /* ---- settings ---- */
 
-START_TEST(continual_setting_by_hand)
+TEST(continual_setting_by_hand)
 {
     struct mixture_cfg c = mixture_default(false, 5, MIXTURE_STOP);
     ck_assert_int_eq(mixture_t1(&c), 10); /* ceil(5 / .5) */
@@ -78,11 +78,10 @@ START_TEST(continual_setting_by_hand)
     c = mixture_default(false, 20, MIXTURE_STOP);
     ck_assert_int_eq(mixture_t1(&c), 40);
 }
-END_TEST
 
 /* T1 = 10 + ceil(M ln(M / .1)); T2 = T1 + 10 + ceil(N (M_th + ln 10)). M_th = log_N 10 is 1 for N = 10
  * and 2.0959 for the images' N = 3, which need N M_th ln 10 experts. */
-START_TEST(edge_setting_by_hand)
+TEST(edge_setting_by_hand)
 {
     static const struct {
         bool images;
@@ -105,10 +104,9 @@ START_TEST(edge_setting_by_hand)
         ck_assert_double_eq(mixture_mth(&c), 10); /* d_u */
     }
 }
-END_TEST
 
 /* sigma0 .0625: eta = alpha = .25, noise = gamma = .0625^1.25 = 2^-5; edge: noise = 2^-8, no rest */
-START_TEST(image_gate_by_hand)
+TEST(image_gate_by_hand)
 {
     for (int edge = 0; edge < 2; edge++) {
         struct router_cfg c = mixture_image_router(edge, 4, 36, .0625);
@@ -120,9 +118,8 @@ START_TEST(image_gate_by_hand)
         ck_assert_double_eq_tol(c.gamma, edge ? 0 : 1.0 / 32, 1e-15);
     }
 }
-END_TEST
 
-START_TEST(norms_count_the_tasks_own_part)
+TEST(norms_count_the_tasks_own_part)
 {
     struct mixture_cfg c = mixture_default(true, 5, MIXTURE_STOP);
     c.task.clusters = c.task.tasks = 2, c.task.d = 2;
@@ -134,14 +131,13 @@ START_TEST(norms_count_the_tasks_own_part)
     c.edge = false; /* the pool holds the tasks themselves */
     ck_assert_double_eq_tol(mixture_norms(&p, &c).a, 5, 1e-14);
 }
-END_TEST
 
 /* ---- continual learning ---- */
 
 static const int GRID[MOST] = {2, 5, 15, 25, 40, 80, 150, 300};
 
 /* One expert: the same streams, F and G summed over the whole past as they are defined. */
-START_TEST(one_expert_is_a_plain_loop)
+TEST(one_expert_is_a_plain_loop)
 {
     struct mixture_cfg c = mixture_default(false, 1, MIXTURE_STOP);
     struct played out = play_at(c, GRID, MOST, 9, 4);
@@ -173,10 +169,9 @@ START_TEST(one_expert_is_a_plain_loop)
     }
     ck_assert_int_eq(k, MOST);
 }
-END_TEST
 
 /* The two series that a comparison asks for are those of the whole. */
-START_TEST(the_core_alone_is_the_same)
+TEST(the_core_alone_is_the_same)
 {
     struct mixture_cfg c = mixture_default(false, 5, MIXTURE_STOP);
     struct played all = play_at(c, GRID, MOST, 4, 1);
@@ -189,10 +184,9 @@ START_TEST(the_core_alone_is_the_same)
     ck_assert_mem_eq(value[MIXTURE_FORGOT], all.v[MIXTURE_FORGOT], sizeof value[0]);
     ck_assert_double_eq(end.error, all.v[MIXTURE_ERROR][MOST - 1]);
 }
-END_TEST
 
 /* The gate stops once; before that nothing differs, after it the sets stay. */
-START_TEST(termination_is_a_latch)
+TEST(termination_is_a_latch)
 {
     struct mixture_cfg c = mixture_default(false, 10, MIXTURE_ON), may = c;
     may.rule = MIXTURE_STOP;
@@ -214,10 +208,9 @@ START_TEST(termination_is_a_latch)
         ck_assert_double_gt(a.v[MIXTURE_CHANGED][MOST - 1], 0);
     }
 }
-END_TEST
 
 /* The sets at the points are those that CHANGED, LARGEST and SMALLEST count. */
-START_TEST(sets_and_their_sizes)
+TEST(sets_and_their_sizes)
 {
     enum { M = 10 };
     struct played out = play_at(mixture_default(false, M, MIXTURE_ON), GRID, MOST, 3, 1);
@@ -238,10 +231,9 @@ START_TEST(sets_and_their_sizes)
             ck_assert_double_eq_tol(out.v[MIXTURE_CHANGED][p], moved / 10.0, 1e-15);
     }
 }
-END_TEST
 
 /* Theorem 1 behind T1: F falls as (T1 - 1)/(t - 1). */
-START_TEST(the_theorem_is_drawn_as_printed)
+TEST(the_theorem_is_drawn_as_printed)
 {
     /* T1 = 40 = GRID[4] */
     struct played out =
@@ -251,11 +243,10 @@ START_TEST(the_theorem_is_drawn_as_printed)
     ck_assert_double_eq_tol(f[5], f[4] * 39 / 79, 1e-14);
     ck_assert_double_eq_tol(f[7], f[4] * 39 / 299, 1e-14);
 }
-END_TEST
 
 /* Three experts, two clusters. Cluster 0: experts 0 and 1 with 30 and 10 of 50 picks, cluster 1:
  * expert 2 with all of 40. home = (.8 + 1)/2; even = (exp(H(.75, .25))/2 + 1)/2. */
-START_TEST(spread_by_hand)
+TEST(spread_by_hand)
 {
     struct mixture_end end = {.set = {0, 0, 1}, .chosen = {{30, 0}, {10, 0}, {10, 40}}};
     struct mixture_spread s = mixture_spread(&end, 3, 2);
@@ -269,13 +260,12 @@ START_TEST(spread_by_hand)
     ck_assert_double_eq(s.served, .5);
     ck_assert_double_eq(s.home, 1);
 }
-END_TEST
 
 /* ---- edge computing ---- */
 
 /* One server works tasks off one by one, so every rule does the same, and since no task takes less
  * than two slots all but the first wait. Linear tasks, and images. */
-START_TEST(one_expert_serves_a_line)
+TEST(one_expert_serves_a_line)
 {
     enum { TASKS = 80 };
     for (int kind = 0; kind < 2; kind++) {
@@ -294,9 +284,8 @@ START_TEST(one_expert_serves_a_line)
                                 .1);
     }
 }
-END_TEST
 
-START_TEST(rules_choose_by_what_they_say)
+TEST(rules_choose_by_what_they_say)
 {
     double delay[4];
     for (int rule = MIXTURE_STOP; rule <= MIXTURE_POWERFUL; rule++) {
@@ -309,10 +298,9 @@ START_TEST(rules_choose_by_what_they_say)
     ck_assert_double_lt(delay[MIXTURE_POWERFUL], delay[MIXTURE_STOP] - .8);
     ck_assert_double_lt(delay[MIXTURE_NEAREST], delay[MIXTURE_STOP] - .5);
 }
-END_TEST
 
 /* Up to T1 both gates are one, after it the one that stops keeps its sets. */
-START_TEST(the_gate_stops_at_t1)
+TEST(the_gate_stops_at_t1)
 {
     struct mixture_cfg stop = mixture_default(true, 10, MIXTURE_STOP), on = stop;
     on.rule = MIXTURE_ON;
@@ -326,11 +314,10 @@ START_TEST(the_gate_stops_at_t1)
     ck_assert_mem_eq(early.set, a.end.set, sizeof a.end.set);
     ck_assert(memcmp(a.end.set, b.end.set, sizeof a.end.set) != 0);
 }
-END_TEST
 
 /* Without signal, routing blind to the tasks: G - its expectation given the L^(m), over
  * repetitions with one pool. The printed form fails the same test. */
-START_TEST(proposition_nine_needs_its_factor)
+TEST(proposition_nine_needs_its_factor)
 {
     enum { REPS = 300 };
     for (int rule = MIXTURE_NEAREST; rule <= MIXTURE_POWERFUL; rule++) {
@@ -354,14 +341,13 @@ START_TEST(proposition_nine_needs_its_factor)
         ck_assert_double_gt(z[1], 8);
     }
 }
-END_TEST
 
 /* ---- images ---- */
 
 static const int IMAGE_GRID[] = {2, 20, 40, 80};
 enum { IMAGE_POINTS = 4, LAST = IMAGE_POINTS - 1 };
 
-START_TEST(the_same_again)
+TEST(the_same_again)
 {
     for (int edge = 0; edge < 2; edge++) {
         struct mixture_cfg c = small(edge, 4, MIXTURE_STOP);
@@ -376,11 +362,10 @@ START_TEST(the_same_again)
         ck_assert_double_ne(a.end.sigma0, other.end.sigma0);
     }
 }
-END_TEST
 
 /* One gate that may not stop and one that may meet the same rounds until it does, and the stopped
  * one stays. */
-START_TEST(termination_on_images)
+TEST(termination_on_images)
 {
     struct played stop =
         play_at(small(false, 4, MIXTURE_STOP), IMAGE_GRID, IMAGE_POINTS, 1, 0);
@@ -397,11 +382,10 @@ START_TEST(termination_on_images)
         ck_assert_double_eq(stop.v[MIXTURE_ERROR][p], on.v[MIXTURE_ERROR][p]);
     ck_assert_double_ne(stop.v[MIXTURE_ERROR][LAST], on.v[MIXTURE_ERROR][LAST]);
 }
-END_TEST
 
 /* Errors are shares; one expert that meets contradicting tasks forgets, and one that meets tasks
  * with common names does not. */
-START_TEST(one_expert_on_images)
+TEST(one_expert_on_images)
 {
     struct mixture_cfg c = small(false, 1, MIXTURE_STOP);
     c.digits.each = 10;
@@ -419,10 +403,9 @@ START_TEST(one_expert_on_images)
         ck_assert_double_le(own.v[MIXTURE_ERROR][p], 1);
     }
 }
-END_TEST
 
 /* Up to T1 both gates are one; the rules that do not look at the data have no sets. */
-START_TEST(rules_on_images)
+TEST(rules_on_images)
 {
     static const int grid[] = {10, 40, 150};
     struct played by[4];
@@ -441,7 +424,6 @@ START_TEST(rules_on_images)
         ck_assert_double_le(stop->v[MIXTURE_ERROR][p], 1);
     }
 }
-END_TEST
 
 /* ---- */
 
@@ -458,38 +440,17 @@ static void keep(void *made)
     (void)made;
 }
 
-START_TEST(without_memory_it_says_so)
+TEST(without_memory_it_says_so)
 {
     struct mixture_end end;
     ck_assert_int_eq(alloc_each_fails(run_once, keep, &end), 2);
 }
-END_TEST
 
-Suite *suite_lab_forgetting_mixture(void);
-Suite *suite_lab_forgetting_mixture(void)
-{
-    Suite *s = suite_create("lab/mixture");
-    TCase *t = tcase_create("all");
-    tcase_add_checked_fixture(t, setup, teardown);
-    tcase_add_test(t, continual_setting_by_hand);
-    tcase_add_test(t, edge_setting_by_hand);
-    tcase_add_test(t, image_gate_by_hand);
-    tcase_add_test(t, norms_count_the_tasks_own_part);
-    tcase_add_test(t, one_expert_is_a_plain_loop);
-    tcase_add_test(t, the_core_alone_is_the_same);
-    tcase_add_test(t, termination_is_a_latch);
-    tcase_add_test(t, sets_and_their_sizes);
-    tcase_add_test(t, the_theorem_is_drawn_as_printed);
-    tcase_add_test(t, spread_by_hand);
-    tcase_add_test(t, one_expert_serves_a_line);
-    tcase_add_test(t, rules_choose_by_what_they_say);
-    tcase_add_test(t, the_gate_stops_at_t1);
-    tcase_add_test(t, proposition_nine_needs_its_factor);
-    tcase_add_test(t, the_same_again);
-    tcase_add_test(t, termination_on_images);
-    tcase_add_test(t, one_expert_on_images);
-    tcase_add_test(t, rules_on_images);
-    tcase_add_test(t, without_memory_it_says_so);
-    suite_add_tcase(s, t);
-    return s;
-}
+SUITE_SET_UP(lab_forgetting_mixture, 0, setup, teardown, continual_setting_by_hand,
+             edge_setting_by_hand, image_gate_by_hand, norms_count_the_tasks_own_part,
+             one_expert_is_a_plain_loop, the_core_alone_is_the_same,
+             termination_is_a_latch, sets_and_their_sizes,
+             the_theorem_is_drawn_as_printed, spread_by_hand, one_expert_serves_a_line,
+             rules_choose_by_what_they_say, the_gate_stops_at_t1,
+             proposition_nine_needs_its_factor, the_same_again, termination_on_images,
+             one_expert_on_images, rules_on_images, without_memory_it_says_so);

@@ -1,12 +1,13 @@
 #include "lab/forgetting/recall.h"
 
-#include <check.h>
+#include "support/suites.h"
+
 #include <math.h>
 
 /* Two experts in two dimensions. Expert 0 learns a = (1,0) and is then (1,0) (error 0), learns
  * b = (0,2) and is (0,1) (error 1); expert 1 learns c = (3,0) and is (2,0) (error 1).
  * At the end: a at (0,1): 2, b: 1, c: 1. G = 4/3, F = (4 - 2)/2 = 1. */
-START_TEST(by_hand)
+TEST(by_hand)
 {
     double a[] = {1, 0}, b[] = {0, 2}, c[] = {3, 0};
     double w[2][TASK_DIM] = {{0}};
@@ -22,13 +23,12 @@ START_TEST(by_hand)
     ck_assert_double_eq_tol(recall_error(&l, w), 4.0 / 3, 1e-15);
     ck_assert_double_eq_tol(recall_forgot(&l, w), 1, 1e-15);
 }
-END_TEST
 
 /* The same three tasks, r = 1/2, A = 3, B = 4; expert 0 has L = 2, expert 1 L = 1.
  * F: tau = 1: r^2 - r = -1/4, tau = 2, 3: 0;  (-1/4)(A - B)/2 = 1/8.
  * G printed: (2 (A/4 + 3B/4) + (A/2 + B/2))/3 = (7.5 + 3.5)/3
  * G exact: (2 A/4 + 2 (3/4)(1/2) B + A/2)/3 = (1.5 + 3 + 1.5)/3 = 2 */
-START_TEST(bounds_by_hand)
+TEST(bounds_by_hand)
 {
     double one[TASK_DIM] = {1};
     struct recall l;
@@ -43,13 +43,12 @@ START_TEST(bounds_by_hand)
                             1e-15);
     ck_assert_double_eq_tol(recall_exact_g(&l, .5, 3, 4), 2, 1e-15);
 }
-END_TEST
 
 /* Rounds: expert 0 learns task 0 (error .1), then task 1 (.2); expert 1 learns task 1 (.3), then
  * task 1 again (.2). At the end expert 0 has .7 on task 0 and .2 on task 1, expert 1 has .2 on
  * task 1 and never met task 0. G = (.7 + .2 + 2 * .2) / 4 = .325,
  * F = (1.3 - .8) / 3. */
-START_TEST(measured_by_hand)
+TEST(measured_by_hand)
 {
     struct recall_tally l;
     recall_tally_init(&l, 2, 2);
@@ -61,10 +60,9 @@ START_TEST(measured_by_hand)
     ck_assert_double_eq_tol(recall_tally_error(&l, error), .325, 1e-15);
     ck_assert_double_eq_tol(recall_tally_forgot(&l, error), .5 / 3, 1e-15);
 }
-END_TEST
 
 /* An expert that only ever gets better forgets less than nothing. */
-START_TEST(learning_on_is_negative_forgetting)
+TEST(learning_on_is_negative_forgetting)
 {
     struct recall_tally l;
     recall_tally_init(&l, 1, 1);
@@ -74,17 +72,6 @@ START_TEST(learning_on_is_negative_forgetting)
     ck_assert_double_eq_tol(recall_tally_error(&l, (double[]){.1}), .1, 1e-15);
     ck_assert_double_eq_tol(recall_tally_forgot(&l, (double[]){.1}), -.3, 1e-15);
 }
-END_TEST
 
-Suite *suite_lab_forgetting_recall(void);
-Suite *suite_lab_forgetting_recall(void)
-{
-    Suite *s = suite_create("lab/recall");
-    TCase *t = tcase_create("all");
-    tcase_add_test(t, by_hand);
-    tcase_add_test(t, bounds_by_hand);
-    tcase_add_test(t, measured_by_hand);
-    tcase_add_test(t, learning_on_is_negative_forgetting);
-    suite_add_tcase(s, t);
-    return s;
-}
+SUITE(lab_forgetting_recall, by_hand, bounds_by_hand, measured_by_hand,
+      learning_on_is_negative_forgetting);

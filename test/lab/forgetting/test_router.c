@@ -1,6 +1,7 @@
 #include "lab/forgetting/router.h"
 
-#include <check.h>
+#include "support/suites.h"
+
 #include <math.h>
 #include <string.h>
 
@@ -18,7 +19,7 @@ static struct router two(double alpha, double theta[4])
 /* theta = 0: pi = (1/2, 1/2). Expert 0 moved by 2: c = 2, step for m = 0:
  * -.5 * 2 * .5 * (1 - .5) x = -.25 x, for m = 1: +.25 x. With alpha = .5 in round 1:
  * c = 2 + .5 * 2 * 1 / 1 = 3, so .375 x. */
-START_TEST(a_step_by_hand)
+TEST(a_step_by_hand)
 {
     double sum[] = {1, -4}, h[2], theta[4];
     struct router g = two(0, theta);
@@ -33,7 +34,6 @@ START_TEST(a_step_by_hand)
     router_step(&g, h, sum, 0, 2);
     ck_assert_double_eq_tol(theta[0], -.375, 1e-15);
 }
-END_TEST
 
 /* L_loc + L_aux as a function of theta, from the definition: f and the earlier summands of P
  * are constants, pi of this round moves. */
@@ -51,7 +51,7 @@ static double loss(const struct router *g, const double *sum, int m, double move
     return pi[m] * moved + g->cfg.alpha * g->cfg.experts * aux;
 }
 
-START_TEST(the_step_is_minus_eta_times_the_gradient)
+TEST(the_step_is_minus_eta_times_the_gradient)
 {
     struct router g;
     double theta[6], before[6];
@@ -81,9 +81,8 @@ START_TEST(the_step_is_minus_eta_times_the_gradient)
         ck_assert_double_eq_tol(theta[i], before[i] - .2 * slope, 1e-9);
     }
 }
-END_TEST
 
-START_TEST(picks_the_best_idle_expert)
+TEST(picks_the_best_idle_expert)
 {
     struct router g;
     double theta[3];
@@ -103,9 +102,8 @@ START_TEST(picks_the_best_idle_expert)
         first += router_pick(&g, equal, NULL, &r) == 0;
     ck_assert(first > 430 && first < 570);
 }
-END_TEST
 
-START_TEST(flags_stay_and_all_of_them_settle)
+TEST(flags_stay_and_all_of_them_settle)
 {
     double theta[4];
     struct router g = two(0, theta);
@@ -117,9 +115,8 @@ START_TEST(flags_stay_and_all_of_them_settle)
     router_converge(&g, far, 0);
     ck_assert(router_settled(&g));
 }
-END_TEST
 
-START_TEST(sets_and_gaps_by_hand)
+TEST(sets_and_gaps_by_hand)
 {
     double theta[4],
         signal[] = {1, 0, 9, 0, 1, 9}; /* the third column is not looked at */
@@ -137,18 +134,7 @@ START_TEST(sets_and_gaps_by_hand)
     ck_assert_double_eq_tol(in, 10.0 / 3, 1e-15);
     ck_assert_double_nan(out);
 }
-END_TEST
 
-Suite *suite_lab_forgetting_router(void);
-Suite *suite_lab_forgetting_router(void)
-{
-    Suite *s = suite_create("lab/router");
-    TCase *t = tcase_create("all");
-    tcase_add_test(t, a_step_by_hand);
-    tcase_add_test(t, the_step_is_minus_eta_times_the_gradient);
-    tcase_add_test(t, picks_the_best_idle_expert);
-    tcase_add_test(t, flags_stay_and_all_of_them_settle);
-    tcase_add_test(t, sets_and_gaps_by_hand);
-    suite_add_tcase(s, t);
-    return s;
-}
+SUITE(lab_forgetting_router, a_step_by_hand, the_step_is_minus_eta_times_the_gradient,
+      picks_the_best_idle_expert, flags_stay_and_all_of_them_settle,
+      sets_and_gaps_by_hand);

@@ -1,6 +1,6 @@
 #include "lab/forgetting/servers.h"
 
-#include <check.h>
+#include "support/suites.h"
 
 static struct servers ring(int n)
 {
@@ -18,7 +18,7 @@ static struct servers ring(int n)
 /* Six servers, the task near 0 with u = .99, jitter .95. Server 3 is 3 hops away, f = 1:
  * d_tr = 1 + floor(4.95) = 5, d_ex = power 1 + 2 = 3. Server 5 is 1 hop away, f = 1/3:
  * d_tr = 1 + floor(1.65) = 2, d_ex = power 3 + 2 = 5. */
-START_TEST(delays_by_hand)
+TEST(delays_by_hand)
 {
     struct servers s = ring(6);
     struct servers_task k = {.near = 0, .travel = .99, .jitter = .95};
@@ -39,9 +39,8 @@ START_TEST(delays_by_hand)
     servers_start(&one, 0, &(struct servers_task){0, .99, .89}, 3);
     ck_assert_int_eq(one.done[0], 3 + 3);
 }
-END_TEST
 
-START_TEST(a_server_is_busy_until_it_is_done)
+TEST(a_server_is_busy_until_it_is_done)
 {
     struct servers s = ring(1);
     struct servers_task k = {0};
@@ -57,10 +56,9 @@ START_TEST(a_server_is_busy_until_it_is_done)
     ck_assert(servers_ready(&s, 3, 10));
     ck_assert(!servers_ready(&s, 3, 1)); /* only one task ever came */
 }
-END_TEST
 
 /* Powers 1 2 3 1 2 3 around the ring. */
-START_TEST(nearest_and_most_powerful)
+TEST(nearest_and_most_powerful)
 {
     struct servers s = ring(6);
     struct servers_task k = {.near = 2};
@@ -76,9 +74,8 @@ START_TEST(nearest_and_most_powerful)
     ck_assert_int_eq(servers_nearest(&s, &k), -1);
     ck_assert_int_eq(servers_powerful(&s, &k), -1);
 }
-END_TEST
 
-START_TEST(no_delay_exceeds_its_bound)
+TEST(no_delay_exceeds_its_bound)
 {
     struct rng r;
     rng_init(&r, 2, 2);
@@ -99,17 +96,6 @@ START_TEST(no_delay_exceeds_its_bound)
     ck_assert_int_le(most, SERVERS_DELAY);
     ck_assert(mean > 4 && mean < 4.9);
 }
-END_TEST
 
-Suite *suite_lab_forgetting_servers(void);
-Suite *suite_lab_forgetting_servers(void)
-{
-    Suite *s = suite_create("lab/servers");
-    TCase *t = tcase_create("all");
-    tcase_add_test(t, delays_by_hand);
-    tcase_add_test(t, a_server_is_busy_until_it_is_done);
-    tcase_add_test(t, nearest_and_most_powerful);
-    tcase_add_test(t, no_delay_exceeds_its_bound);
-    suite_add_tcase(s, t);
-    return s;
-}
+SUITE(lab_forgetting_servers, delays_by_hand, a_server_is_busy_until_it_is_done,
+      nearest_and_most_powerful, no_delay_exceeds_its_bound);

@@ -1,6 +1,7 @@
 #include "lab/forgetting/task.h"
 
-#include <check.h>
+#include "support/suites.h"
+
 #include <math.h>
 
 static struct task_cfg small(void)
@@ -17,7 +18,7 @@ static struct task_cfg small(void)
 }
 
 /* X = [(1,0,0), (1,1,0)]: the basis is e1, e2, the update copies those two elements. */
-START_TEST(an_update_by_hand)
+TEST(an_update_by_hand)
 {
     struct task_cfg c = small();
     struct task_data x = {.basis = {{1, 0, 0}, {0, 1, 0}}};
@@ -28,11 +29,10 @@ START_TEST(an_update_by_hand)
     ck_assert_double_eq(w[2], 5);
     ck_assert_double_eq_tol(moved, 5, 1e-15); /* sqrt(16 + 9) */
 }
-END_TEST
 
 /* w + X (X^T X)^-1 (y - X^T w) with the 2 x 2 inverse written out, on the columns that the
  * stream gives: the signal beta 3 w_n, then one of noise. */
-START_TEST(the_projection_is_the_normal_equations)
+TEST(the_projection_is_the_normal_equations)
 {
     struct task_cfg c = small();
     double truth[] = {.5, -.2, .9}, w[] = {.1, .7, -.3};
@@ -71,11 +71,10 @@ START_TEST(the_projection_is_the_normal_equations)
     ck_assert_double_eq_tol(task_dot(a, w, 3), task_dot(a, truth, 3), 1e-12);
     ck_assert_double_eq_tol(task_dot(b, w, 3), task_dot(b, truth, 3), 1e-12);
 }
-END_TEST
 
 /* E||w||^2 = d (sigma0^2 + (within sigma0^2)^2); two members of a cluster differ by
  * 2 d (within sigma0^2)^2, two clusters by 2 d sigma0^2 more. */
-START_TEST(a_pool_has_clusters)
+TEST(a_pool_has_clusters)
 {
     enum { REPS = 4000 };
     struct task_cfg c = small();
@@ -95,10 +94,9 @@ START_TEST(a_pool_has_clusters)
     ck_assert_double_eq_tol(inside / (6 * m), 1, .08);
     ck_assert_double_eq_tol(across / (6 * (v + m)), 1, .08);
 }
-END_TEST
 
 /* Samples along nearly the same line still give an orthonormal basis. */
-START_TEST(the_basis_is_orthonormal)
+TEST(the_basis_is_orthonormal)
 {
     struct task_cfg c = small();
     c.d = 16, c.s = 15, c.sigma_t = 1;
@@ -114,9 +112,8 @@ START_TEST(the_basis_is_orthonormal)
                                         1e-13);
     }
 }
-END_TEST
 
-START_TEST(without_signal_the_first_sample_is_noise)
+TEST(without_signal_the_first_sample_is_noise)
 {
     struct task_cfg c = small();
     c.signal = false;
@@ -130,18 +127,7 @@ START_TEST(without_signal_the_first_sample_is_noise)
     ck_assert_double_eq_tol(task_dot(x.basis[0], x.basis[0], 3), 1, 1e-14);
     ck_assert_double_eq_tol(task_dot(x.basis[0], x.basis[1], 3), 0, 1e-14);
 }
-END_TEST
 
-Suite *suite_lab_forgetting_task(void);
-Suite *suite_lab_forgetting_task(void)
-{
-    Suite *s = suite_create("lab/task");
-    TCase *t = tcase_create("all");
-    tcase_add_test(t, an_update_by_hand);
-    tcase_add_test(t, the_projection_is_the_normal_equations);
-    tcase_add_test(t, a_pool_has_clusters);
-    tcase_add_test(t, the_basis_is_orthonormal);
-    tcase_add_test(t, without_signal_the_first_sample_is_noise);
-    suite_add_tcase(s, t);
-    return s;
-}
+SUITE(lab_forgetting_task, an_update_by_hand, the_projection_is_the_normal_equations,
+      a_pool_has_clusters, the_basis_is_orthonormal,
+      without_signal_the_first_sample_is_noise);

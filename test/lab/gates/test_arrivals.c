@@ -2,8 +2,8 @@
 
 #include "abr/emulator/feat.h"
 #include "support/alloc.h"
+#include "support/suites.h"
 
-#include <check.h>
 #include <string.h>
 
 static int lowest(void *self, int kind, const float *obs, uint32_t mask)
@@ -27,7 +27,7 @@ static int cautious(void *self, int kind, const float *obs, uint32_t mask)
     return level;
 }
 
-START_TEST(kinds_are_as_named)
+TEST(kinds_are_as_named)
 {
     ck_assert_str_eq(arrivals_kinds[3].name, "sports");
     ck_assert_double_eq(arrivals_kinds[3].qoe.mu_quality, 3);
@@ -41,11 +41,10 @@ START_TEST(kinds_are_as_named)
         ck_assert_double_eq(p->qoe.mu_stall, arrivals_kinds[i].qoe.mu_stall);
     }
 }
-END_TEST
 
 /* 47 chunks a session, the same viewers each time, and a hint makes no difference to who does
  * not look */
-START_TEST(an_exam_repeats)
+TEST(an_exam_repeats)
 {
     struct arrivals *a = arrivals_new(3, 1, NULL);
     struct arrivals_score s[3];
@@ -64,7 +63,6 @@ START_TEST(an_exam_repeats)
     identity_free(head);
     arrivals_free(a);
 }
-END_TEST
 
 /* without the hint the viewer's weights are those of the guess: of class 0 for a new head */
 static int expects_documentary(void *self, int kind, const float *obs, uint32_t mask)
@@ -94,7 +92,7 @@ static int expects_documentary(void *self, int kind, const float *obs, uint32_t 
     return 0;
 }
 
-START_TEST(a_guess_takes_the_place_of_the_hint)
+TEST(a_guess_takes_the_place_of_the_hint)
 {
     struct arrivals *a = arrivals_new(3, 1, NULL);
     struct arrivals_score s;
@@ -107,10 +105,9 @@ START_TEST(a_guess_takes_the_place_of_the_hint)
     identity_free(head);
     arrivals_free(a);
 }
-END_TEST
 
 /* broadband and 3G differ in what can be seen; chance is one in two */
-START_TEST(a_head_learns_kinds_by_their_links)
+TEST(a_head_learns_kinds_by_their_links)
 {
     struct arrivals *a = arrivals_new(10, 1, NULL);
     const struct arrivals_decider d = {NULL, cautious};
@@ -126,7 +123,6 @@ START_TEST(a_head_learns_kinds_by_their_links)
     identity_free(head);
     arrivals_free(a);
 }
-END_TEST
 
 static void *make(void *ctx, struct err *e)
 {
@@ -139,22 +135,11 @@ static void destroy(void *made)
     arrivals_free(made);
 }
 
-START_TEST(without_memory_it_says_so)
+TEST(without_memory_it_says_so)
 {
     ck_assert_int_gt(alloc_each_fails(make, destroy, NULL), 10);
 }
-END_TEST
 
-Suite *suite_lab_gates_arrivals(void);
-Suite *suite_lab_gates_arrivals(void)
-{
-    Suite *s = suite_create("lab/arrivals");
-    TCase *t = tcase_create("all");
-    tcase_add_test(t, kinds_are_as_named);
-    tcase_add_test(t, an_exam_repeats);
-    tcase_add_test(t, a_guess_takes_the_place_of_the_hint);
-    tcase_add_test(t, a_head_learns_kinds_by_their_links);
-    tcase_add_test(t, without_memory_it_says_so);
-    suite_add_tcase(s, t);
-    return s;
-}
+SUITE(lab_gates_arrivals, kinds_are_as_named, an_exam_repeats,
+      a_guess_takes_the_place_of_the_hint, a_head_learns_kinds_by_their_links,
+      without_memory_it_says_so);

@@ -2,8 +2,8 @@
 
 #include "base/rng.h"
 #include "support/alloc.h"
+#include "support/suites.h"
 
-#include <check.h>
 #include <math.h>
 #include <string.h>
 
@@ -106,7 +106,7 @@ static void layer(double y[ROWS * D], const struct set *s, const struct residual
     }
 }
 
-START_TEST(attention_is_a_mixture_of_experts)
+TEST(attention_is_a_mixture_of_experts)
 {
     struct set s = draw();
     struct attention *a = attention_new(&DIM, BATCH, NULL);
@@ -122,10 +122,9 @@ START_TEST(attention_is_a_mixture_of_experts)
         }
     attention_free(a);
 }
-END_TEST
 
 /* and it is not the same without the prefix, or with another gate */
-START_TEST(prefix_and_gate_matter)
+TEST(prefix_and_gate_matter)
 {
     struct set s = draw();
     struct attention *a = attention_new(&DIM, BATCH, NULL);
@@ -149,7 +148,6 @@ START_TEST(prefix_and_gate_matter)
     }
     attention_free(a);
 }
-END_TEST
 
 /* ---- gradients of sum_i c_i y_i against differences */
 
@@ -177,7 +175,7 @@ static void check_range(const float *grad, float *at, int n, struct set *s,
     }
 }
 
-START_TEST(gradients_are_those_of_differences)
+TEST(gradients_are_those_of_differences)
 {
     enum residual_kind gate = (enum residual_kind)_i;
     struct set s = draw();
@@ -208,10 +206,9 @@ START_TEST(gradients_are_those_of_differences)
     }
     attention_free(a);
 }
-END_TEST
 
 /* what nobody asks for is not needed: the prefix's gradient alone is the same */
-START_TEST(the_prefix_alone)
+TEST(the_prefix_alone)
 {
     struct set s = draw();
     struct attention *a = attention_new(&DIM, BATCH, NULL);
@@ -228,7 +225,6 @@ START_TEST(the_prefix_alone)
     ck_assert_mem_eq(all, alone, sizeof all);
     attention_free(a);
 }
-END_TEST
 
 static void *make(void *ctx, struct err *e)
 {
@@ -241,22 +237,11 @@ static void destroy(void *made)
     attention_free(made);
 }
 
-START_TEST(without_memory_it_says_so)
+TEST(without_memory_it_says_so)
 {
     ck_assert_int_eq(alloc_each_fails(make, destroy, NULL), 1);
 }
-END_TEST
 
-Suite *suite_lab_gates_attention(void);
-Suite *suite_lab_gates_attention(void)
-{
-    Suite *s = suite_create("lab/attention");
-    TCase *t = tcase_create("all");
-    tcase_add_test(t, attention_is_a_mixture_of_experts);
-    tcase_add_test(t, prefix_and_gate_matter);
-    tcase_add_loop_test(t, gradients_are_those_of_differences, 0, RESIDUAL_KINDS);
-    tcase_add_test(t, the_prefix_alone);
-    tcase_add_test(t, without_memory_it_says_so);
-    suite_add_tcase(s, t);
-    return s;
-}
+SUITE(lab_gates_attention, attention_is_a_mixture_of_experts, prefix_and_gate_matter,
+      TIMES(gradients_are_those_of_differences, RESIDUAL_KINDS), the_prefix_alone,
+      without_memory_it_says_so);

@@ -1,8 +1,8 @@
 #include "lab/gates/block.h"
 
-#include <check.h>
+#include "support/suites.h"
 
-START_TEST(parts_follow_each_other)
+TEST(parts_follow_each_other)
 {
     float block[10], *a = NULL, *b = NULL, *none = block, *c = NULL;
     const struct block_part part[] = {{&a, 3}, {&b, 5}, {&none, 0}, {&c, 2}};
@@ -11,14 +11,5 @@ START_TEST(parts_follow_each_other)
     ck_assert_uint_eq(block_cut(block, part, 4), 10);
     ck_assert(a == block && b == block + 3 && none == block + 8 && c == block + 8);
 }
-END_TEST
 
-Suite *suite_lab_gates_block(void);
-Suite *suite_lab_gates_block(void)
-{
-    Suite *s = suite_create("lab/block");
-    TCase *t = tcase_create("all");
-    tcase_add_test(t, parts_follow_each_other);
-    suite_add_tcase(s, t);
-    return s;
-}
+SUITE(lab_gates_block, parts_follow_each_other);

@@ -1,38 +1,35 @@
 #include "lab/gates/continual.h"
 
 #include "support/alloc.h"
+#include "support/suites.h"
 
-#include <check.h>
 #include <stdbool.h>
 #include <string.h>
 
 /* A_1 = .9, A_2 = (.7 + .8) / 2, A_3 = (.8 + .5 + .6) / 3; the first task was best at .9, the
  * second at .8 */
-START_TEST(metrics_by_hand)
+TEST(metrics_by_hand)
 {
     const struct continual_scores c = {3, {{.9, .7, .8}, {9, .8, .5}, {9, 9, .6}}};
     ck_assert_double_eq_tol(continual_fa(&c), 1.9 / 3, 1e-12);
     ck_assert_double_eq_tol(continual_ca(&c), (.9 + .75 + 1.9 / 3) / 3, 1e-12);
     ck_assert_double_eq_tol(continual_fm(&c), (.1 + .3) / 2, 1e-12);
 }
-END_TEST
 
 /* the best before the end counts, not the first one; a task that gains counts below 0 */
-START_TEST(what_was_best_is_forgotten)
+TEST(what_was_best_is_forgotten)
 {
     const struct continual_scores c = {3, {{.5, .7, .6}, {0, .4, .9}, {0, 0, 1}}};
     ck_assert_double_eq_tol(continual_fm(&c), (.1 - .5) / 2, 1e-12);
 }
-END_TEST
 
-START_TEST(one_task_forgets_nothing)
+TEST(one_task_forgets_nothing)
 {
     const struct continual_scores c = {1, {{.25}}};
     ck_assert_double_eq(continual_fa(&c), .25);
     ck_assert_double_eq(continual_ca(&c), .25);
     ck_assert_double_eq(continual_fm(&c), 0);
 }
-END_TEST
 
 enum { N = 60, SIZE = 4 };
 
@@ -70,7 +67,7 @@ static void check_part(const struct continual_part *p, uint32_t classes, int n)
     }
 }
 
-START_TEST(every_class_has_one_task)
+TEST(every_class_has_one_task)
 {
     static struct set a, b;
     fill(&a);
@@ -90,9 +87,8 @@ START_TEST(every_class_has_one_task)
     ck_assert_uint_eq(all, 1023);
     continual_tasks_free(s);
 }
-END_TEST
 
-START_TEST(streams_differ_and_repeat)
+TEST(streams_differ_and_repeat)
 {
     static struct set a;
     fill(&a);
@@ -108,7 +104,6 @@ START_TEST(streams_differ_and_repeat)
     for (int k = 0; k < 3; k++)
         continual_tasks_free(s[k]);
 }
-END_TEST
 
 static void *make(void *ctx, struct err *e)
 {
@@ -123,13 +118,12 @@ static void destroy(void *made)
     continual_tasks_free(made);
 }
 
-START_TEST(without_memory_it_says_so)
+TEST(without_memory_it_says_so)
 {
     static struct set a;
     fill(&a);
     ck_assert_int_eq(alloc_each_fails(make, destroy, &a), 1 + CONTINUAL_TASKS * 6);
 }
-END_TEST
 
 /* Five tasks of classes 2 t and 2 t + 1; an image is one pixel, its class. 200 images, so more than
  * one batch. */
@@ -171,7 +165,7 @@ static void classify(void *self, int *label, const float *x, int n, int task)
         label[i] = task >= 0 ? 2 * task : 2 * f->last + (int)x[i] % 2;
 }
 
-START_TEST(a_learner_that_forgets)
+TEST(a_learner_that_forgets)
 {
     struct continual_tasks s = tasks();
     struct forgetful f = {-1, -1};
@@ -184,9 +178,8 @@ START_TEST(a_learner_that_forgets)
     ck_assert_double_eq_tol(continual_fm(&out.blind), 1, 1e-12);
     ck_assert_double_eq_tol(continual_told(&out), .5, 1e-12);
 }
-END_TEST
 
-START_TEST(it_stops_when_asked)
+TEST(it_stops_when_asked)
 {
     struct continual_tasks s = tasks();
     struct forgetful f = {-1, 2};
@@ -194,21 +187,7 @@ START_TEST(it_stops_when_asked)
     ck_assert(continual_run(&out, &s, &(struct continual_learner){&f, learn, classify}));
     ck_assert_int_eq(f.last, 2);
 }
-END_TEST
 
-Suite *suite_lab_gates_continual(void);
-Suite *suite_lab_gates_continual(void)
-{
-    Suite *s = suite_create("lab/continual");
-    TCase *t = tcase_create("all");
-    tcase_add_test(t, metrics_by_hand);
-    tcase_add_test(t, what_was_best_is_forgotten);
-    tcase_add_test(t, one_task_forgets_nothing);
-    tcase_add_test(t, every_class_has_one_task);
-    tcase_add_test(t, streams_differ_and_repeat);
-    tcase_add_test(t, without_memory_it_says_so);
-    tcase_add_test(t, a_learner_that_forgets);
-    tcase_add_test(t, it_stops_when_asked);
-    suite_add_tcase(s, t);
-    return s;
-}
+SUITE(lab_gates_continual, metrics_by_hand, what_was_best_is_forgotten,
+      one_task_forgets_nothing, every_class_has_one_task, streams_differ_and_repeat,
+      without_memory_it_says_so, a_learner_that_forgets, it_stops_when_asked);

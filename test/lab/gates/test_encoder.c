@@ -1,8 +1,8 @@
 #include "lab/gates/encoder.h"
 
 #include "support/alloc.h"
+#include "support/suites.h"
 
-#include <check.h>
 #include <math.h>
 #include <stdbool.h>
 #include <string.h>
@@ -184,7 +184,7 @@ static double objective(const struct set *s, bool prompted)
     return sum;
 }
 
-START_TEST(features_are_those_of_plain_loops)
+TEST(features_are_those_of_plain_loops)
 {
     ck_assert_uint_eq(encoder_params(&CFG), PARAMS);
     ck_assert_uint_eq(encoder_prompt_floats(&CFG, L), VECTORS);
@@ -205,7 +205,6 @@ START_TEST(features_are_those_of_plain_loops)
     }
     encoder_free(m);
 }
-END_TEST
 
 static void check_range(const float *grad, float *at, int n, const struct set *s,
                         bool prompted)
@@ -222,7 +221,7 @@ static void check_range(const float *grad, float *at, int n, const struct set *s
     }
 }
 
-START_TEST(gradients_are_those_of_differences)
+TEST(gradients_are_those_of_differences)
 {
     struct set s = draw((enum residual_kind)_i);
     struct encoder_prompt p = prompt_of(&s);
@@ -255,7 +254,6 @@ START_TEST(gradients_are_those_of_differences)
     check_range(theta, s.theta, PARAMS, &s, false);
     encoder_free(m);
 }
-END_TEST
 
 static void *make(void *ctx, struct err *e)
 {
@@ -268,14 +266,13 @@ static void destroy(void *made)
     encoder_free(made);
 }
 
-START_TEST(without_memory_it_says_so)
+TEST(without_memory_it_says_so)
 {
     ck_assert_int_eq(alloc_each_fails(make, destroy, NULL), 1 + BLOCKS);
 }
-END_TEST
 
 /* 1 2 3 6: mean 3, variance 3.5; 4 4 4 4: nothing but the 1e-5 */
-START_TEST(rows_by_hand)
+TEST(rows_by_hand)
 {
     const float x[8] = {1, 2, 3, 6, 4, 4, 4, 4};
     float y[8], root[2];
@@ -288,7 +285,6 @@ START_TEST(rows_by_hand)
         ck_assert_double_eq((double)y[4 + k], 0);
     }
 }
-END_TEST
 
 static double norm_objective(const float *x, const float *c)
 {
@@ -302,7 +298,7 @@ static double norm_objective(const float *x, const float *c)
     return sum;
 }
 
-START_TEST(the_gradient_of_a_norm)
+TEST(the_gradient_of_a_norm)
 {
     float x[5] = {.3f, -1, 2, .5f, .1f}, y[5], root[1], dx[5];
     const float c[5] = {1, -.5f, .25f, 2, -1};
@@ -318,18 +314,7 @@ START_TEST(the_gradient_of_a_norm)
         ck_assert_double_eq_tol((double)dx[k], (up - down) / (high - low), 1e-5);
     }
 }
-END_TEST
 
-Suite *suite_lab_gates_encoder(void);
-Suite *suite_lab_gates_encoder(void)
-{
-    Suite *s = suite_create("lab/encoder");
-    TCase *t = tcase_create("all");
-    tcase_add_test(t, features_are_those_of_plain_loops);
-    tcase_add_loop_test(t, gradients_are_those_of_differences, 0, RESIDUAL_KINDS);
-    tcase_add_test(t, without_memory_it_says_so);
-    tcase_add_test(t, rows_by_hand);
-    tcase_add_test(t, the_gradient_of_a_norm);
-    suite_add_tcase(s, t);
-    return s;
-}
+SUITE(lab_gates_encoder, features_are_those_of_plain_loops,
+      TIMES(gradients_are_those_of_differences, RESIDUAL_KINDS),
+      without_memory_it_says_so, rows_by_hand, the_gradient_of_a_norm);

@@ -2,8 +2,8 @@
 
 #include "support/alloc.h"
 #include "support/small_tasks.h"
+#include "support/suites.h"
 
-#include <check.h>
 #include <string.h>
 
 static const struct finetune_cfg CFG = {
@@ -15,7 +15,7 @@ static struct small_tasks *world(void)
 }
 
 /* after a task it knows that task and, of all tasks, not much more */
-START_TEST(it_learns_and_forgets)
+TEST(it_learns_and_forgets)
 {
     struct small_tasks *w = world();
     struct rng r;
@@ -33,9 +33,8 @@ START_TEST(it_learns_and_forgets)
     ck_assert_mem_eq(before, w->theta, sizeof before);
     finetune_free(f);
 }
-END_TEST
 
-START_TEST(pretraining_learns_all_classes)
+TEST(pretraining_learns_all_classes)
 {
     struct small_tasks *w = world();
     struct rng r;
@@ -49,7 +48,6 @@ START_TEST(pretraining_learns_all_classes)
     ck_assert_double_ge(accuracy, .9);
     ck_assert_mem_ne(theta, w->theta, encoder_params(&CFG.encoder) * sizeof *theta);
 }
-END_TEST
 
 static bool stop(void *ctx, double share)
 {
@@ -57,7 +55,7 @@ static bool stop(void *ctx, double share)
     return ++*(int *)ctx == 2;
 }
 
-START_TEST(it_stops_when_asked)
+TEST(it_stops_when_asked)
 {
     struct small_tasks *w = world();
     struct rng r;
@@ -77,7 +75,6 @@ START_TEST(it_stops_when_asked)
     ck_assert(l.learn(l.self, 0));
     finetune_free(f);
 }
-END_TEST
 
 static void *make(void *ctx, struct err *e)
 {
@@ -92,21 +89,10 @@ static void destroy(void *made)
     finetune_free(made);
 }
 
-START_TEST(without_memory_it_says_so)
+TEST(without_memory_it_says_so)
 {
     ck_assert_int_eq(alloc_each_fails(make, destroy, world()), 1 + 2 + 1);
 }
-END_TEST
 
-Suite *suite_lab_gates_finetune(void);
-Suite *suite_lab_gates_finetune(void)
-{
-    Suite *s = suite_create("lab/finetune");
-    TCase *t = tcase_create("all");
-    tcase_add_test(t, it_learns_and_forgets);
-    tcase_add_test(t, pretraining_learns_all_classes);
-    tcase_add_test(t, it_stops_when_asked);
-    tcase_add_test(t, without_memory_it_says_so);
-    suite_add_tcase(s, t);
-    return s;
-}
+SUITE(lab_gates_finetune, it_learns_and_forgets, pretraining_learns_all_classes,
+      it_stops_when_asked, without_memory_it_says_so);

@@ -1,6 +1,7 @@
 #include "lab/gates/fit.h"
 
-#include <check.h>
+#include "support/suites.h"
+
 #include <math.h>
 #include <stddef.h>
 #include <string.h>
@@ -16,7 +17,7 @@ static struct fit run(struct fit_cfg c, int64_t n, uint64_t seed)
 
 /* Started at the truth with as many atoms as it has, a fit stays there: with little noise all
  * losses are small, and the least squares sum is below that of the truth. */
-START_TEST(the_truth_is_found)
+TEST(the_truth_is_found)
 {
     for (int gate = 0; gate < RESIDUAL_KINDS; gate++) {
         struct fit_cfg c = fit_default((enum residual_kind)gate, PREFIX_MOE_GELU, 0);
@@ -30,10 +31,9 @@ START_TEST(the_truth_is_found)
         ck_assert_double_le(f.excess, 0);
     }
 }
-END_TEST
 
 /* A hundred times the samples: a tenth of the error, on average over the seeds. */
-START_TEST(the_error_falls_as_the_root_of_n)
+TEST(the_error_falls_as_the_root_of_n)
 {
     double few = 0, many = 0;
     struct fit_cfg c = fit_default(RESIDUAL_TANH, PREFIX_MOE_POWER, 2);
@@ -44,9 +44,8 @@ START_TEST(the_error_falls_as_the_root_of_n)
     }
     ck_assert_double_eq_tol(few - many, 1, .25);
 }
-END_TEST
 
-START_TEST(more_starts_never_fit_worse)
+TEST(more_starts_never_fit_worse)
 {
     struct fit_cfg c = fit_default(RESIDUAL_LINEAR, PREFIX_MOE_POWER, 1);
     c.starts = 1;
@@ -55,7 +54,6 @@ START_TEST(more_starts_never_fit_worse)
     ck_assert_double_le(run(c, 1000, 9).excess, one);
     ck_assert_double_eq(run(c, 1000, 9).l1, run(c, 1000, 9).l1);
 }
-END_TEST
 
 /* residuals and their derivatives by n parameters, summed up */
 static double add(double *jj, double *jr, int n, double r, const double *by)
@@ -86,7 +84,7 @@ static double valley(void *ctx, const double *t, double *jj, double *jr)
     return f + add(jj, jr, 2, 1 - t[0], (double[]){-1, 0});
 }
 
-START_TEST(it_follows_a_bent_valley)
+TEST(it_follows_a_bent_valley)
 {
     const struct fit_levmar_cfg c = {2, 200, 3, -5, 5, 1e-14};
     double t[2] = {-1.2, 1};
@@ -94,10 +92,9 @@ START_TEST(it_follows_a_bent_valley)
     ck_assert_double_eq_tol(t[0], 1, 1e-9);
     ck_assert_double_eq_tol(t[1], 1, 1e-9);
 }
-END_TEST
 
 /* with x <= .5 the best is (.5, .25): f = .25 */
-START_TEST(it_stays_in_its_box)
+TEST(it_stays_in_its_box)
 {
     const struct fit_levmar_cfg c = {2, 200, 3, -5, .5, 1e-14};
     double t[2] = {-1.2, .4};
@@ -105,7 +102,6 @@ START_TEST(it_stays_in_its_box)
     ck_assert_double_eq_tol(t[0], .5, 1e-12);
     ck_assert_double_eq_tol(t[1], .25, 1e-6);
 }
-END_TEST
 
 /* the second parameter does nothing; y = 2 x with x = 1, 2, 3 and noise 0 */
 static double line(void *ctx, const double *t, double *jj, double *jr)
@@ -118,7 +114,7 @@ static double line(void *ctx, const double *t, double *jj, double *jr)
     return f;
 }
 
-START_TEST(what_nothing_depends_on_stands_still)
+TEST(what_nothing_depends_on_stands_still)
 {
     const struct fit_levmar_cfg c = {2, 100, 3, -5, 5, 1e-14};
     double t[2] = {-3, 1.25};
@@ -126,19 +122,7 @@ START_TEST(what_nothing_depends_on_stands_still)
     ck_assert_double_eq_tol(t[0], 2, 1e-10);
     ck_assert_double_eq(t[1], 1.25);
 }
-END_TEST
 
-Suite *suite_lab_gates_fit(void);
-Suite *suite_lab_gates_fit(void)
-{
-    Suite *s = suite_create("lab/fit");
-    TCase *t = tcase_create("all");
-    tcase_add_test(t, the_truth_is_found);
-    tcase_add_test(t, the_error_falls_as_the_root_of_n);
-    tcase_add_test(t, more_starts_never_fit_worse);
-    tcase_add_test(t, it_follows_a_bent_valley);
-    tcase_add_test(t, it_stays_in_its_box);
-    tcase_add_test(t, what_nothing_depends_on_stands_still);
-    suite_add_tcase(s, t);
-    return s;
-}
+SUITE(lab_gates_fit, the_truth_is_found, the_error_falls_as_the_root_of_n,
+      more_starts_never_fit_worse, it_follows_a_bent_valley, it_stays_in_its_box,
+      what_nothing_depends_on_stands_still);

@@ -2,9 +2,9 @@
 
 #include "base/rng.h"
 #include "support/labs.h"
+#include "support/suites.h"
 #include "support/tmpdir.h"
 
-#include <check.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -24,7 +24,7 @@ static void small(struct labs_run *r)
 }
 
 /* Without images (the task finds no files) the other part runs and a line says what to do. */
-START_TEST(a_small_run_without_images)
+TEST(a_small_run_without_images)
 {
     ck_assert_double_ge(labs_option(&gates_lab, "reps")->value, 20);
     struct labs_run run;
@@ -45,7 +45,6 @@ START_TEST(a_small_run_without_images)
     ck_assert_int_eq(report_rows(r, 5), 6);  /* five ways, and the lowest level */
     labs_end(&run);
 }
-END_TEST
 
 /* ---- with images: ten classes of 28 x 28, written as the files of both sets */
 
@@ -89,7 +88,7 @@ static void put_set(const char *dir, const char *prefix)
 
 /* Every part of the report is there, and the figures do not depend on the number of threads; what is
  * checked about learning needs more than two epochs. */
-START_TEST(images_are_learned_from)
+TEST(images_are_learned_from)
 {
     char dir[LAB_PATH];
     snprintf(dir, sizeof dir, "%s", tmpdir_new());
@@ -109,24 +108,13 @@ START_TEST(images_are_learned_from)
     labs_end(&run[0]);
     tmpdir_remove(dir);
 }
-END_TEST
 
-START_TEST(progress_stops_it)
+TEST(progress_stops_it)
 {
     struct labs_run r;
     small(&r);
     labs_stops(&r, 3);
 }
-END_TEST
 
-Suite *suite_lab_gates_gates(void);
-Suite *suite_lab_gates_gates(void)
-{
-    Suite *s = suite_create("lab/gates");
-    TCase *t = tcase_create("all");
-    tcase_add_test(t, a_small_run_without_images);
-    tcase_add_test(t, images_are_learned_from);
-    tcase_add_test(t, progress_stops_it);
-    suite_add_tcase(s, t);
-    return s;
-}
+SUITE(lab_gates_gates, a_small_run_without_images, images_are_learned_from,
+      progress_stops_it);

@@ -3,8 +3,8 @@
 #include "lab/gates/finetune.h"
 #include "support/alloc.h"
 #include "support/small_tasks.h"
+#include "support/suites.h"
 
-#include <check.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -56,7 +56,7 @@ static struct continual_result run(struct hide *h)
 }
 
 /* chance is .1 without the task and .5 with it */
-START_TEST(tasks_are_learned_and_kept)
+TEST(tasks_are_learned_and_kept)
 {
     for (int gate = 0; gate < RESIDUAL_KINDS; gate++) {
         struct hide_cfg c = small((enum residual_kind)gate);
@@ -72,9 +72,8 @@ START_TEST(tasks_are_learned_and_kept)
         hide_free(h);
     }
 }
-END_TEST
 
-START_TEST(no_prompt_is_a_gaussian_classifier)
+TEST(no_prompt_is_a_gaussian_classifier)
 {
     struct hide_cfg c = small(RESIDUAL_LINEAR);
     c.length = 0;
@@ -83,11 +82,10 @@ START_TEST(no_prompt_is_a_gaussian_classifier)
     ck_assert_double_ge(continual_fa(&out.blind), .8);
     hide_free(h);
 }
-END_TEST
 
 /* the factors learn with the first task, each only when asked, and then stand still with its
  * prompt */
-START_TEST(what_was_learned_is_frozen)
+TEST(what_was_learned_is_frozen)
 {
     struct hide_cfg c = small(RESIDUAL_TANH);
     c.learn_tau = false;
@@ -107,10 +105,9 @@ START_TEST(what_was_learned_is_frozen)
     ck_assert_double_eq(hide_gate(h, 1).alpha, gate.alpha);
     hide_free(h);
 }
-END_TEST
 
 /* the ensemble: p_2 = a e_1 + (1 - a) e_2, so with a = 1 it is e_1 whatever was learned */
-START_TEST(prompts_are_combined)
+TEST(prompts_are_combined)
 {
     struct hide_cfg c = small(RESIDUAL_LINEAR);
     c.ensemble = 1;
@@ -121,9 +118,8 @@ START_TEST(prompts_are_combined)
         ck_assert_double_eq((double)hide_prompt(h, 0)[i], (double)hide_prompt(h, 1)[i]);
     hide_free(h);
 }
-END_TEST
 
-START_TEST(contrast_changes_later_tasks_alone)
+TEST(contrast_changes_later_tasks_alone)
 {
     struct hide_cfg off = small(RESIDUAL_GELU), on = off;
     off.contrast = 0;
@@ -137,7 +133,6 @@ START_TEST(contrast_changes_later_tasks_alone)
     hide_free(a);
     hide_free(b);
 }
-END_TEST
 
 static bool stop(void *ctx, double share)
 {
@@ -146,7 +141,7 @@ static bool stop(void *ctx, double share)
     return ++*calls == 3;
 }
 
-START_TEST(it_stops_when_asked)
+TEST(it_stops_when_asked)
 {
     const struct small_tasks *w = world();
     struct hide_cfg c = small(RESIDUAL_LINEAR);
@@ -160,7 +155,6 @@ START_TEST(it_stops_when_asked)
     ck_assert_int_eq(calls, 3);
     hide_free(h);
 }
-END_TEST
 
 /* drawn before: the assertions in world() allocate too */
 struct wanted {
@@ -179,16 +173,15 @@ static void destroy(void *made)
     hide_free(made);
 }
 
-START_TEST(without_memory_it_says_so)
+TEST(without_memory_it_says_so)
 {
     struct wanted w = {world(), small(RESIDUAL_LINEAR)};
     ck_assert_int_eq(alloc_each_fails(make, destroy, &w), 1 + 3 + 2);
 }
-END_TEST
 
 /* (1, 0) (3, 4) (2, 2): means 2 2, variances 1 4, covariance 2; with the ridge
  * L = [sqrt(1.001) 0; 2 / sqrt(1.001), sqrt(4.001 - 4 / 1.001)] */
-START_TEST(a_fit_by_hand)
+TEST(a_fit_by_hand)
 {
     const float x[6] = {1, 0, 3, 4, 2, 2};
     struct hide_gauss g;
@@ -199,10 +192,9 @@ START_TEST(a_fit_by_hand)
     ck_assert_double_eq_tol((double)g.root[2], 2 / sqrt(1.001), 1e-6);
     ck_assert_double_eq_tol((double)g.root[3], sqrt(4.001 - 4 / 1.001), 1e-5);
 }
-END_TEST
 
 /* what is drawn from a fit has its mean and covariance: 20000 draws, 4 standard errors */
-START_TEST(draws_have_the_moments)
+TEST(draws_have_the_moments)
 {
     enum { N = 20000 };
     struct hide_gauss g = {.dim = 2, .mean = {1, -1}, .root = {2, 0, 1, .5f}};
@@ -221,10 +213,9 @@ START_TEST(draws_have_the_moments)
     ck_assert_double_eq_tol(c, 2, 4 * 3 / sqrt(N)); /* var of a product: 4 1.25 + 4 = 9 */
     free(x);
 }
-END_TEST
 
 /* all alike: the ridge alone is left */
-START_TEST(a_point_has_a_root)
+TEST(a_point_has_a_root)
 {
     const float x[4] = {1, 2, 1, 2};
     struct hide_gauss g;
@@ -233,7 +224,6 @@ START_TEST(a_point_has_a_root)
     ck_assert_double_eq_tol((double)g.root[2], 0, 1e-9);
     ck_assert_double_eq_tol((double)g.root[3], sqrt(1e-3), 1e-6);
 }
-END_TEST
 
 enum { N = 3, K = 2, D = 4 };
 
@@ -259,7 +249,7 @@ static const float H[N * D] = {.5f, -1, .2f, .8f, -.3f, .4f, 1, -.6f, .9f, .1f, 
 static const float MU[K * D] = {1, .5f, -.5f, .2f, -.4f, .3f, .7f, 1};
 
 /* one feature (1, 0), one mean (0, 2), T 1: ln [e^0 / (e^1 + e^0)] */
-START_TEST(a_loss_by_hand)
+TEST(a_loss_by_hand)
 {
     const float h[2] = {1, 0}, mu[2] = {0, 2};
     float dh[2] = {0};
@@ -269,9 +259,8 @@ START_TEST(a_loss_by_hand)
     ck_assert_double_eq_tol(hide_contrast(all, H, N, MU, K, D, .8, 1), plain(H, MU, .8),
                             1e-6);
 }
-END_TEST
 
-START_TEST(the_gradient_is_added)
+TEST(the_gradient_is_added)
 {
     float h[N * D], dh[N * D];
     memcpy(h, H, sizeof h);
@@ -288,25 +277,9 @@ START_TEST(the_gradient_is_added)
         ck_assert_double_eq_tol((double)dh[i], 7 + .5 * (up - down) / (high - low), 1e-5);
     }
 }
-END_TEST
 
-Suite *suite_lab_gates_hide(void);
-Suite *suite_lab_gates_hide(void)
-{
-    Suite *s = suite_create("lab/hide");
-    TCase *t = tcase_create("all");
-    tcase_add_test(t, tasks_are_learned_and_kept);
-    tcase_add_test(t, no_prompt_is_a_gaussian_classifier);
-    tcase_add_test(t, what_was_learned_is_frozen);
-    tcase_add_test(t, prompts_are_combined);
-    tcase_add_test(t, contrast_changes_later_tasks_alone);
-    tcase_add_test(t, it_stops_when_asked);
-    tcase_add_test(t, without_memory_it_says_so);
-    tcase_add_test(t, a_fit_by_hand);
-    tcase_add_test(t, draws_have_the_moments);
-    tcase_add_test(t, a_point_has_a_root);
-    tcase_add_test(t, a_loss_by_hand);
-    tcase_add_test(t, the_gradient_is_added);
-    suite_add_tcase(s, t);
-    return s;
-}
+SUITE(lab_gates_hide, tasks_are_learned_and_kept, no_prompt_is_a_gaussian_classifier,
+      what_was_learned_is_frozen, prompts_are_combined,
+      contrast_changes_later_tasks_alone, it_stops_when_asked, without_memory_it_says_so,
+      a_fit_by_hand, draws_have_the_moments, a_point_has_a_root, a_loss_by_hand,
+      the_gradient_is_added);

@@ -1,8 +1,8 @@
 #include "lab/gates/newcomer.h"
 
 #include "support/alloc.h"
+#include "support/suites.h"
 
-#include <check.h>
 #include <stdbool.h>
 
 enum { STEPS = 4096 };
@@ -49,7 +49,7 @@ static double score(const struct world *w, struct newcomer *n, int kind)
 
 /* Nobody touches the base. A second kind changes what fine-tuning knew of the first, and not by a
  * bit what the others did; before they learn, all decide as the base. */
-START_TEST(a_second_kind)
+TEST(a_second_kind)
 {
     struct world w = make_world();
     double base = 0;
@@ -71,10 +71,9 @@ START_TEST(a_second_kind)
     }
     drop_world(&w);
 }
-END_TEST
 
 /* a and tau learn with the first kind and are then the same for all; the linear gate has none */
-START_TEST(the_gates_shape_is_learned_once)
+TEST(the_gates_shape_is_learned_once)
 {
     struct world w = make_world();
     struct newcomer *n = start(&w, NEWCOMER_NORGA), *l = start(&w, NEWCOMER_LINEAR);
@@ -94,7 +93,6 @@ START_TEST(the_gates_shape_is_learned_once)
     newcomer_free(l);
     drop_world(&w);
 }
-END_TEST
 
 static bool stop(void *ctx, double share)
 {
@@ -102,7 +100,7 @@ static bool stop(void *ctx, double share)
     return ++*(int *)ctx == 1;
 }
 
-START_TEST(it_stops_when_asked)
+TEST(it_stops_when_asked)
 {
     struct world w = make_world();
     for (int way = 0; way < NEWCOMER_WAYS; way++) {
@@ -115,7 +113,6 @@ START_TEST(it_stops_when_asked)
     }
     drop_world(&w);
 }
-END_TEST
 
 static void *make(void *ctx, struct err *e)
 {
@@ -129,23 +126,12 @@ static void destroy(void *made)
     newcomer_free(made);
 }
 
-START_TEST(without_memory_it_says_so)
+TEST(without_memory_it_says_so)
 {
     struct world w = make_world();
     ck_assert_int_gt(alloc_each_fails(make, destroy, &w), 2);
     drop_world(&w);
 }
-END_TEST
 
-Suite *suite_lab_gates_newcomer(void);
-Suite *suite_lab_gates_newcomer(void)
-{
-    Suite *s = suite_create("lab/newcomer");
-    TCase *t = tcase_create("all");
-    tcase_add_test(t, a_second_kind);
-    tcase_add_test(t, the_gates_shape_is_learned_once);
-    tcase_add_test(t, it_stops_when_asked);
-    tcase_add_test(t, without_memory_it_says_so);
-    suite_add_tcase(s, t);
-    return s;
-}
+SUITE(lab_gates_newcomer, a_second_kind, the_gates_shape_is_learned_once,
+      it_stops_when_asked, without_memory_it_says_so);

@@ -1,6 +1,7 @@
 #include "lab/gates/prefix_moe.h"
 
-#include <check.h>
+#include "support/suites.h"
+
 #include <math.h>
 #include <string.h>
 
@@ -24,7 +25,7 @@ static const double X[2] = {.3, -.8};
 
 /* The same by plain words. x'Bx + c = .5 .09 + .2 (-.8)(.3) - .5 .64 + .1 = -.223, h0 = .8;
  * u1 = 1.4, h1 = 0; u2 = -1.5, z2 = -1.2. */
-START_TEST(a_value_by_hand)
+TEST(a_value_by_hand)
 {
     struct prefix_moe m = model(RESIDUAL_LINEAR, PREFIX_MOE_POWER, 2);
     struct prefix_moe_measure g = two();
@@ -38,9 +39,8 @@ START_TEST(a_value_by_hand)
     y = (e0 * .8 + e2 * -1.2) / (e0 + e1 + e2);
     ck_assert_double_eq_tol(prefix_moe_value(&m, &g, X, NULL), y, 1e-14);
 }
-END_TEST
 
-START_TEST(derivatives_are_those_of_differences)
+TEST(derivatives_are_those_of_differences)
 {
     for (int gate = 0; gate < RESIDUAL_KINDS; gate++)
         for (int e = 0; e < 2; e++) {
@@ -61,7 +61,6 @@ START_TEST(derivatives_are_those_of_differences)
             }
         }
 }
-END_TEST
 
 /* largest change of g on a few points when atom 0 is split into halves of (a, b) * c1 + d1 and
  * (a, b) * c2 + d2, d on b alone */
@@ -89,7 +88,7 @@ static double split(const struct prefix_moe *m, double c1, double c2, double d)
 }
 
 /* with either gate */
-START_TEST(powers_cannot_be_told_apart)
+TEST(powers_cannot_be_told_apart)
 {
     for (int gate = 0; gate < RESIDUAL_KINDS; gate++) {
         struct prefix_moe line = model((enum residual_kind)gate, PREFIX_MOE_POWER, 1);
@@ -103,7 +102,6 @@ START_TEST(powers_cannot_be_told_apart)
         ck_assert_double_ge(split(&gelu, 1.6, .4, 0), 1e-3);
     }
 }
-END_TEST
 
 /* two true atoms, far apart, of weights 2 and 1 */
 static struct prefix_moe_measure truth(void)
@@ -112,20 +110,19 @@ static struct prefix_moe_measure truth(void)
         .n = 2, .atom = {{log(2), {0, 0}, {0, 0}, 0}, {0, {10, 0}, {0, 10}, 10}}};
 }
 
-START_TEST(the_truth_has_no_loss)
+TEST(the_truth_has_no_loss)
 {
     struct prefix_moe_measure t = truth();
     ck_assert_double_eq(prefix_moe_l1(&t, &t), 0);
     ck_assert_double_eq(prefix_moe_l2(&t, &t, 3), 0);
 }
-END_TEST
 
 /* The first cell has atoms of weight 1 and .5, at d beta1 = (3, 4), d a = (0, 1), d b = 2 and at
  * d b = -1; the second one of weight 3 with d beta1 = (0, 3), d eta = (4, 0, 3).
  *   L1: 1 (25 + 5) + .5 (1) + 3 (3 + 5) + |1.5 - 2| + |3 - 1| = 57
  *   L2,1: 1 (5 + 1 + 2) + .5 (1) + 3 (3 + 4 + 3) + 2.5 = 41
  *   L2,2: 1 (25 + 1 + 4) + .5 (1) + 3 (9 + 16 + 9) + 2.5 = 135 */
-START_TEST(losses_by_hand)
+TEST(losses_by_hand)
 {
     struct prefix_moe_measure t = truth();
     const struct prefix_moe_measure g = {.n = 3,
@@ -139,10 +136,9 @@ START_TEST(losses_by_hand)
     ck_assert_double_eq_tol(prefix_moe_l2(&g, &t, 1), 41, 1e-12);
     ck_assert_double_eq_tol(prefix_moe_l2(&g, &t, 2), 135, 1e-12);
 }
-END_TEST
 
 /* all atoms in the first cell: the second pays its whole weight, 1 */
-START_TEST(an_empty_cell_pays_its_weight)
+TEST(an_empty_cell_pays_its_weight)
 {
     struct prefix_moe_measure t = truth();
     const struct prefix_moe_measure g = {
@@ -150,10 +146,9 @@ START_TEST(an_empty_cell_pays_its_weight)
     ck_assert_double_eq_tol(prefix_moe_l1(&g, &t), 1, 1e-15);
     ck_assert_double_eq_tol(prefix_moe_l2(&g, &t, 1), 1, 1e-15);
 }
-END_TEST
 
 /* half way between: to the lower cell, once */
-START_TEST(a_tie_is_counted_once)
+TEST(a_tie_is_counted_once)
 {
     struct prefix_moe_measure t = truth();
     const struct prefix_moe_measure g = {.n = 1, .atom = {{0, {5, 0}, {0, 5}, 5}}};
@@ -162,20 +157,7 @@ START_TEST(a_tie_is_counted_once)
     ck_assert_int_eq(cell[0], 0);
     ck_assert_double_eq_tol(prefix_moe_l1(&g, &t), 5 + sqrt(50) + 1 + 1, 1e-12);
 }
-END_TEST
 
-Suite *suite_lab_gates_prefix_moe(void);
-Suite *suite_lab_gates_prefix_moe(void)
-{
-    Suite *s = suite_create("lab/prefix_moe");
-    TCase *t = tcase_create("all");
-    tcase_add_test(t, a_value_by_hand);
-    tcase_add_test(t, derivatives_are_those_of_differences);
-    tcase_add_test(t, powers_cannot_be_told_apart);
-    tcase_add_test(t, the_truth_has_no_loss);
-    tcase_add_test(t, losses_by_hand);
-    tcase_add_test(t, an_empty_cell_pays_its_weight);
-    tcase_add_test(t, a_tie_is_counted_once);
-    suite_add_tcase(s, t);
-    return s;
-}
+SUITE(lab_gates_prefix_moe, a_value_by_hand, derivatives_are_those_of_differences,
+      powers_cannot_be_told_apart, the_truth_has_no_loss, losses_by_hand,
+      an_empty_cell_pays_its_weight, a_tie_is_counted_once);

@@ -1,6 +1,7 @@
 #include "lab/gates/residual.h"
 
-#include <check.h>
+#include "support/suites.h"
+
 #include <math.h>
 
 static double score(enum residual_kind kind, double alpha, double tau, double s)
@@ -9,7 +10,7 @@ static double score(enum residual_kind kind, double alpha, double tau, double s)
 }
 
 /* tanh 1 = .7615941559557649, 1 / (1 + e^-1) = .7310585786300049, Phi(1) = .8413447460685429 */
-START_TEST(scores_by_hand)
+TEST(scores_by_hand)
 {
     ck_assert_double_eq(score(RESIDUAL_LINEAR, 9, 9, .5), .5);
     ck_assert_double_eq_tol(score(RESIDUAL_TANH, 2, 2, .5), .5 + 2 * .7615941559557649,
@@ -21,9 +22,8 @@ START_TEST(scores_by_hand)
     ck_assert_double_eq_tol(score(RESIDUAL_SIGMOID, 4, 1, 0), 2, 1e-15);
     ck_assert_str_eq(residual_word(RESIDUAL_GELU), "GELU");
 }
-END_TEST
 
-START_TEST(derivatives_are_those_of_differences)
+TEST(derivatives_are_those_of_differences)
 {
     const double h = 1e-6, s = -.7, alpha = 1.3, tau = .8;
     for (int k = 0; k < RESIDUAL_KINDS; k++) {
@@ -40,9 +40,8 @@ START_TEST(derivatives_are_those_of_differences)
         ck_assert_double_eq_tol(a.by_tau, by_tau, 1e-8);
     }
 }
-END_TEST
 
-START_TEST(far_scores_stay_finite)
+TEST(far_scores_stay_finite)
 {
     for (int k = 0; k < RESIDUAL_KINDS; k++)
         for (double s = -1e4; s <= 1e4; s += 1e4) {
@@ -51,16 +50,6 @@ START_TEST(far_scores_stay_finite)
             ck_assert(isfinite(a.score) && isfinite(a.by_s) && isfinite(a.by_tau));
         }
 }
-END_TEST
 
-Suite *suite_lab_gates_residual(void);
-Suite *suite_lab_gates_residual(void)
-{
-    Suite *s = suite_create("lab/residual");
-    TCase *t = tcase_create("all");
-    tcase_add_test(t, scores_by_hand);
-    tcase_add_test(t, derivatives_are_those_of_differences);
-    tcase_add_test(t, far_scores_stay_finite);
-    suite_add_tcase(s, t);
-    return s;
-}
+SUITE(lab_gates_residual, scores_by_hand, derivatives_are_those_of_differences,
+      far_scores_stay_finite);

@@ -1,12 +1,12 @@
 #include "lab/gates/softhead.h"
 
 #include "support/alloc.h"
+#include "support/suites.h"
 
-#include <check.h>
 #include <math.h>
 
 /* all weights 0: ln 3 over three classes, ln 2 over two of them */
-START_TEST(at_first_all_are_as_likely)
+TEST(at_first_all_are_as_likely)
 {
     struct softhead *h = softhead_new(2, 3, 4, NULL);
     const float x[4] = {1, 2, -1, 1};
@@ -15,11 +15,10 @@ START_TEST(at_first_all_are_as_likely)
     ck_assert_double_eq_tol(softhead_loss(h, NULL, x, label, 5, 2), log(2), 1e-6);
     softhead_free(h);
 }
-END_TEST
 
 /* Adam's first step is lr in every weight that has a gradient, against its sign; so class 1,
  * whose feature is 1 with label 1, has w = b = .1, class 0 -.1, and class 2 is not asked */
-START_TEST(a_step_by_hand)
+TEST(a_step_by_hand)
 {
     struct softhead *h = softhead_new(1, 3, 4, NULL);
     const float x[1] = {1};
@@ -35,10 +34,9 @@ START_TEST(a_step_by_hand)
                             log(exp(-.2) + exp(.2) + 1), 1e-5);
     softhead_free(h);
 }
-END_TEST
 
 /* two corners of a plane, and a third class that is never asked */
-START_TEST(it_learns_to_tell_them)
+TEST(it_learns_to_tell_them)
 {
     struct softhead *h = softhead_new(2, 3, 4, NULL);
     const float x[8] = {1, 0, 1, .2f, -1, 0, -1, -.2f};
@@ -53,7 +51,6 @@ START_TEST(it_learns_to_tell_them)
     ck_assert_int_eq(got[0], 2);
     softhead_free(h);
 }
-END_TEST
 
 static void *make(void *ctx, struct err *e)
 {
@@ -66,21 +63,10 @@ static void destroy(void *made)
     softhead_free(made);
 }
 
-START_TEST(without_memory_it_says_so)
+TEST(without_memory_it_says_so)
 {
     ck_assert_int_eq(alloc_each_fails(make, destroy, NULL), 1);
 }
-END_TEST
 
-Suite *suite_lab_gates_softhead(void);
-Suite *suite_lab_gates_softhead(void)
-{
-    Suite *s = suite_create("lab/softhead");
-    TCase *t = tcase_create("all");
-    tcase_add_test(t, at_first_all_are_as_likely);
-    tcase_add_test(t, a_step_by_hand);
-    tcase_add_test(t, it_learns_to_tell_them);
-    tcase_add_test(t, without_memory_it_says_so);
-    suite_add_tcase(s, t);
-    return s;
-}
+SUITE(lab_gates_softhead, at_first_all_are_as_likely, a_step_by_hand,
+      it_learns_to_tell_them, without_memory_it_says_so);

@@ -1,8 +1,8 @@
 #include "lab/merge/merge.h"
 
 #include "support/labs.h"
+#include "support/suites.h"
 
-#include <check.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -31,7 +31,7 @@ static void small(struct labs_run *r)
     r->task.find = find;
 }
 
-START_TEST(runs_and_does_not_depend_on_threads)
+TEST(runs_and_does_not_depend_on_threads)
 {
     struct labs_run run[2];
     small(&run[0]);
@@ -43,17 +43,15 @@ START_TEST(runs_and_does_not_depend_on_threads)
     ck_assert_int_gt(report_checks(run[0].task.report), 10);
     labs_end(&run[0]);
 }
-END_TEST
 
-START_TEST(stops_when_asked)
+TEST(stops_when_asked)
 {
     struct labs_run r;
     small(&r);
     labs_stops(&r, 6);
 }
-END_TEST
 
-START_TEST(wants_experts_for_the_profiles)
+TEST(wants_experts_for_the_profiles)
 {
     struct labs_run r;
     small(&r);
@@ -63,16 +61,6 @@ START_TEST(wants_experts_for_the_profiles)
     ck_assert_ptr_nonnull(strstr(r.e.detail, "has experts for nobody"));
     labs_end(&r);
 }
-END_TEST
 
-Suite *suite_lab_merge_merge(void);
-Suite *suite_lab_merge_merge(void)
-{
-    Suite *s = suite_create("lab/merge");
-    TCase *t = tcase_create("lab/merge");
-    tcase_add_test(t, runs_and_does_not_depend_on_threads);
-    tcase_add_test(t, stops_when_asked);
-    tcase_add_test(t, wants_experts_for_the_profiles);
-    suite_add_tcase(s, t);
-    return s;
-}
+SUITE(lab_merge_merge, runs_and_does_not_depend_on_threads, stops_when_asked,
+      wants_experts_for_the_profiles);

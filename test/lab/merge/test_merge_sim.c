@@ -1,8 +1,8 @@
 #include "lab/merge/merge_sim.h"
 
 #include "support/alloc.h"
+#include "support/suites.h"
 
-#include <check.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -116,7 +116,7 @@ static double mean_of(const double *x, int from, int n)
     return sum;
 }
 
-START_TEST(mixes)
+TEST(mixes)
 {
     struct merge_sim_cfg c = merge_sim_cfg_default();
     struct merge_mixer m;
@@ -146,9 +146,8 @@ START_TEST(mixes)
     ck_assert_double_gt(moved, .2);
     ck_assert_double_lt(back, moved); /* a day later, up to the wandering */
 }
-END_TEST
 
-START_TEST(a_run_is_its_seed)
+TEST(a_run_is_its_seed)
 {
     struct plain_field *f = field_make();
     for (int m = 0; m < MERGE_METHODS; m++) {
@@ -166,9 +165,8 @@ START_TEST(a_run_is_its_seed)
     }
     field_drop(f);
 }
-END_TEST
 
-START_TEST(tanbr_learns_what_the_mix_wants)
+TEST(tanbr_learns_what_the_mix_wants)
 {
     struct plain_field *f = field_make();
     for (int drift = 0; drift < 2; drift++) {
@@ -187,7 +185,6 @@ START_TEST(tanbr_learns_what_the_mix_wants)
     }
     field_drop(f);
 }
-END_TEST
 
 static double regret_of(const struct plain_field *f, enum merge_method m, uint64_t seed)
 {
@@ -197,7 +194,7 @@ static double regret_of(const struct plain_field *f, enum merge_method m, uint64
     return lost;
 }
 
-START_TEST(what_a_prior_is_worth)
+TEST(what_a_prior_is_worth)
 {
     struct plain_field *f = field_make();
     for (uint64_t seed = 1; seed <= 2; seed++) {
@@ -214,9 +211,8 @@ START_TEST(what_a_prior_is_worth)
     }
     field_drop(f);
 }
-END_TEST
 
-START_TEST(the_diagonal_beside_all_of_z)
+TEST(the_diagonal_beside_all_of_z)
 {
     struct plain_field *f = field_make();
     struct result *full = run_of(f, false, MERGE_TANBR_FULL, 6, 12);
@@ -232,9 +228,8 @@ START_TEST(the_diagonal_beside_all_of_z)
     free(diagonal);
     field_drop(f);
 }
-END_TEST
 
-START_TEST(hindsight)
+TEST(hindsight)
 {
     struct plain_field *f = field_make();
     struct result *fixed = run(f, true, MERGE_BEST_FIXED, 4);
@@ -255,9 +250,8 @@ START_TEST(hindsight)
     free(single);
     field_drop(f);
 }
-END_TEST
 
-START_TEST(what_is_fixed_beforehand)
+TEST(what_is_fixed_beforehand)
 {
     struct plain_field *f = field_make();
     struct result *fisher = run(f, false, MERGE_FISHER, 5);
@@ -283,7 +277,6 @@ START_TEST(what_is_fixed_beforehand)
     free(router);
     field_drop(f);
 }
-END_TEST
 
 /* ---- several nodes ---- */
 
@@ -303,7 +296,7 @@ static double nodes_regret(const struct plain_field *f, enum merge_nodes_how how
     return regret;
 }
 
-START_TEST(one_node_is_one_node)
+TEST(one_node_is_one_node)
 {
     struct plain_field *f = field_make();
     double one = nodes_regret(f, MERGE_NODES_ONE, 3, MERGE_TANBR, 4);
@@ -313,9 +306,8 @@ START_TEST(one_node_is_one_node)
     ck_assert_double_eq(nodes_regret(f, MERGE_NODES_SHARED, 1, MERGE_TANBR, 4), one);
     field_drop(f);
 }
-END_TEST
 
-START_TEST(who_shares_learns_as_fast_as_one_with_all_viewers)
+TEST(who_shares_learns_as_fast_as_one_with_all_viewers)
 {
     struct plain_field *f = field_make();
     static const enum merge_method start[] = {MERGE_TANBR_BARE, MERGE_TANBR_MISLED};
@@ -331,7 +323,6 @@ START_TEST(who_shares_learns_as_fast_as_one_with_all_viewers)
     }
     field_drop(f);
 }
-END_TEST
 
 /* ---- guesses ---- */
 
@@ -348,7 +339,7 @@ static float *observations(float *obs, bool telling)
 
 static const float EVEN[V] = {.25f, .25f, .25f, .25f};
 
-START_TEST(contents_have_their_viewers)
+TEST(contents_have_their_viewers)
 {
     float obs[SEEN * FEAT_FULL_DIM];
     struct merge_guess *g = merge_guess_new(observations(obs, false), SEEN, .8, 1, NULL);
@@ -366,9 +357,8 @@ START_TEST(contents_have_their_viewers)
     ck_assert_double_eq_tol(merge_guess_share(g, 2, 7), .2 / 40, 1e-12);
     merge_guess_free(g);
 }
-END_TEST
 
-START_TEST(counts_by_hand)
+TEST(counts_by_hand)
 {
     float obs[SEEN * FEAT_FULL_DIM];
     struct merge_guess *g = merge_guess_new(observations(obs, false), SEEN, .8, 1, NULL);
@@ -388,9 +378,8 @@ START_TEST(counts_by_hand)
     ck_assert_int_eq(merge_guess_who(q, g, 3, 6), 1);
     merge_guess_free(g);
 }
-END_TEST
 
-START_TEST(observations_are_used_when_they_tell)
+TEST(observations_are_used_when_they_tell)
 {
     float obs[SEEN * FEAT_FULL_DIM];
     struct merge_guess *g = merge_guess_new(observations(obs, true), SEEN, .8, 1, NULL);
@@ -408,7 +397,6 @@ START_TEST(observations_are_used_when_they_tell)
     }
     merge_guess_free(g);
 }
-END_TEST
 
 static void *make_guess(void *ctx, struct err *e)
 {
@@ -420,32 +408,15 @@ static void drop_guess(void *made)
     merge_guess_free(made);
 }
 
-START_TEST(without_memory)
+TEST(without_memory)
 {
     float obs[SEEN * FEAT_FULL_DIM] = {0};
     ck_assert_int_ge(alloc_each_fails(make_guess, drop_guess, obs), 4);
 }
-END_TEST
 
-Suite *suite_lab_merge_merge_sim(void);
-Suite *suite_lab_merge_merge_sim(void)
-{
-    Suite *s = suite_create("lab/merge_sim");
-    TCase *t = tcase_create("lab/merge_sim");
-    tcase_set_timeout(t, 120);
-    tcase_add_test(t, mixes);
-    tcase_add_test(t, a_run_is_its_seed);
-    tcase_add_test(t, tanbr_learns_what_the_mix_wants);
-    tcase_add_test(t, what_a_prior_is_worth);
-    tcase_add_test(t, the_diagonal_beside_all_of_z);
-    tcase_add_test(t, hindsight);
-    tcase_add_test(t, what_is_fixed_beforehand);
-    tcase_add_test(t, one_node_is_one_node);
-    tcase_add_test(t, who_shares_learns_as_fast_as_one_with_all_viewers);
-    tcase_add_test(t, contents_have_their_viewers);
-    tcase_add_test(t, counts_by_hand);
-    tcase_add_test(t, observations_are_used_when_they_tell);
-    tcase_add_test(t, without_memory);
-    suite_add_tcase(s, t);
-    return s;
-}
+SUITE_WITHIN(lab_merge_merge_sim, 120, mixes, a_run_is_its_seed,
+             tanbr_learns_what_the_mix_wants, what_a_prior_is_worth,
+             the_diagonal_beside_all_of_z, hindsight, what_is_fixed_beforehand,
+             one_node_is_one_node, who_shares_learns_as_fast_as_one_with_all_viewers,
+             contents_have_their_viewers, counts_by_hand,
+             observations_are_used_when_they_tell, without_memory);

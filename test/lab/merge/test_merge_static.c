@@ -1,6 +1,7 @@
 #include "lab/merge/merge_static.h"
 
-#include <check.h>
+#include "support/suites.h"
+
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -42,7 +43,7 @@ static const float *expert(const struct policy *j, int k)
     return j->actor->theta + mix_expert(&j->actor->cfg, k).at;
 }
 
-START_TEST(equal_experts_stay_as_they_are)
+TEST(equal_experts_stay_as_they_are)
 {
     struct policy *j = joined(true), *p = merged_of(j);
     const struct merge_states s[2] = {{N, SEEN[0], ALL}, {N, SEEN[1], ALL}};
@@ -57,9 +58,8 @@ START_TEST(equal_experts_stay_as_they_are)
     policy_free(p);
     policy_free(j);
 }
-END_TEST
 
-START_TEST(an_expert_without_a_choice_has_no_information)
+TEST(an_expert_without_a_choice_has_no_information)
 {
     /* one level: ln pi = 0 whatever the weights are, so the first expert decides alone */
     struct policy *j = joined(false), *p = merged_of(j);
@@ -77,10 +77,9 @@ START_TEST(an_expert_without_a_choice_has_no_information)
     policy_free(p);
     policy_free(j);
 }
-END_TEST
 
 /* The first layer by elimination: (sum G_k) W' = sum G_k W_k', G with .9 off its diagonal. */
-START_TEST(regmean_against_the_plain_twin)
+TEST(regmean_against_the_plain_twin)
 {
     enum { M = OBS + 1 };
     struct policy *j = joined(false), *p = merged_of(j);
@@ -118,9 +117,8 @@ START_TEST(regmean_against_the_plain_twin)
     policy_free(p);
     policy_free(j);
 }
-END_TEST
 
-START_TEST(inputs_that_are_never_seen_are_averaged)
+TEST(inputs_that_are_never_seen_are_averaged)
 {
     struct policy *j = joined(false), *p = merged_of(j);
     static const float half[N * OBS] = {1, 0, .5f, 0, .2f, 0, .7f, 0};
@@ -134,17 +132,7 @@ START_TEST(inputs_that_are_never_seen_are_averaged)
     policy_free(p);
     policy_free(j);
 }
-END_TEST
 
-Suite *suite_lab_merge_merge_static(void);
-Suite *suite_lab_merge_merge_static(void)
-{
-    Suite *s = suite_create("lab/merge_static");
-    TCase *t = tcase_create("lab/merge_static");
-    tcase_add_test(t, equal_experts_stay_as_they_are);
-    tcase_add_test(t, an_expert_without_a_choice_has_no_information);
-    tcase_add_test(t, regmean_against_the_plain_twin);
-    tcase_add_test(t, inputs_that_are_never_seen_are_averaged);
-    suite_add_tcase(s, t);
-    return s;
-}
+SUITE(lab_merge_merge_static, equal_experts_stay_as_they_are,
+      an_expert_without_a_choice_has_no_information, regmean_against_the_plain_twin,
+      inputs_that_are_never_seen_are_averaged);

@@ -3,8 +3,8 @@
 #include "abr/manifests/video.h"
 #include "base/rng.h"
 #include "policy/join.h"
+#include "support/suites.h"
 
-#include <check.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -54,7 +54,7 @@ static void drop(struct set s)
     corpus_free(s.corpus);
 }
 
-START_TEST(zero_is_the_lowest_level_and_one_the_oracle)
+TEST(zero_is_the_lowest_level_and_one_the_oracle)
 {
     struct set s = make(2);
     ck_assert_int_eq(s.world->sessions, 2 * LINKS);
@@ -83,9 +83,8 @@ START_TEST(zero_is_the_lowest_level_and_one_the_oracle)
     packed_free(lowest);
     drop(s);
 }
-END_TEST
 
-START_TEST(threads_change_nothing)
+TEST(threads_change_nothing)
 {
     struct set a = make(1), b = make(1);
     memset(b.world->low, 0, sizeof b.world->low);
@@ -96,9 +95,8 @@ START_TEST(threads_change_nothing)
     drop(a);
     drop(b);
 }
-END_TEST
 
-START_TEST(states_are_what_a_policy_sees)
+TEST(states_are_what_a_policy_sees)
 {
     enum { N = 20 };
     struct set s = make(1);
@@ -117,9 +115,8 @@ START_TEST(states_are_what_a_policy_sees)
     packed_free(p);
     drop(s);
 }
-END_TEST
 
-START_TEST(every_session_is_looked_at)
+TEST(every_session_is_looked_at)
 {
     struct set s = make(1);
     struct packed *p = stubborn(1);
@@ -133,7 +130,6 @@ START_TEST(every_session_is_looked_at)
     packed_free(p);
     drop(s);
 }
-END_TEST
 
 /* ---- the grid ---- */
 
@@ -143,7 +139,7 @@ static struct merge_grid *empty_grid(int dim, int steps)
     return merge_grid_new(dim, steps, &w, NULL);
 }
 
-START_TEST(scores_are_interpolated)
+TEST(scores_are_interpolated)
 {
     struct merge_grid *g = empty_grid(4, 4);
     for (int i = 0; i < g->points; i++) {
@@ -165,18 +161,7 @@ START_TEST(scores_are_interpolated)
     }
     merge_grid_free(g);
 }
-END_TEST
 
-Suite *suite_lab_merge_merge_world(void);
-Suite *suite_lab_merge_merge_world(void)
-{
-    Suite *s = suite_create("lab/merge_world");
-    TCase *t = tcase_create("lab/merge_world");
-    tcase_add_test(t, zero_is_the_lowest_level_and_one_the_oracle);
-    tcase_add_test(t, threads_change_nothing);
-    tcase_add_test(t, states_are_what_a_policy_sees);
-    tcase_add_test(t, every_session_is_looked_at);
-    tcase_add_test(t, scores_are_interpolated);
-    suite_add_tcase(s, t);
-    return s;
-}
+SUITE(lab_merge_merge_world, zero_is_the_lowest_level_and_one_the_oracle,
+      threads_change_nothing, states_are_what_a_policy_sees, every_session_is_looked_at,
+      scores_are_interpolated);

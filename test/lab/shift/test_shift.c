@@ -2,9 +2,8 @@
 
 #include "learn/ckpt.h"
 #include "support/labs.h"
+#include "support/suites.h"
 #include "support/tmpdir.h"
-
-#include <check.h>
 
 /* A run of ten iterations. */
 static void small(struct labs_run *r, const char *preset, const char *policies,
@@ -18,7 +17,7 @@ static void small(struct labs_run *r, const char *preset, const char *policies,
     r->task.threads = threads;
 }
 
-START_TEST(from_runs_to_report)
+TEST(from_runs_to_report)
 {
     const char *dir = tmpdir_new();
     struct labs_run run;
@@ -36,9 +35,8 @@ START_TEST(from_runs_to_report)
     labs_end(&run);
     tmpdir_remove(dir);
 }
-END_TEST
 
-START_TEST(threads_do_not_matter)
+TEST(threads_do_not_matter)
 {
     struct labs_run one, two;
     small(&one, "paper", "", 1);
@@ -57,26 +55,14 @@ START_TEST(threads_do_not_matter)
     labs_end(&two);
     labs_end(&one);
 }
-END_TEST
 
-START_TEST(a_folder_that_is_not_there)
+TEST(a_folder_that_is_not_there)
 {
     struct labs_run r;
     small(&r, "code", "/nonexistent/place", 2);
     labs_go(&r, ERR_IO);
     labs_end(&r);
 }
-END_TEST
 
-Suite *suite_lab_shift_shift(void);
-Suite *suite_lab_shift_shift(void)
-{
-    Suite *s = suite_create("lab/shift");
-    TCase *t = tcase_create("all");
-    tcase_set_timeout(t, 60);
-    tcase_add_test(t, from_runs_to_report);
-    tcase_add_test(t, threads_do_not_matter);
-    tcase_add_test(t, a_folder_that_is_not_there);
-    suite_add_tcase(s, t);
-    return s;
-}
+SUITE_WITHIN(lab_shift_shift, 60, from_runs_to_report, threads_do_not_matter,
+             a_folder_that_is_not_there);

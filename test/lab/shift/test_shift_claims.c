@@ -2,8 +2,8 @@
 
 #include "support/labs.h"
 #include "support/shift_rows.h"
+#include "support/suites.h"
 
-#include <check.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -47,7 +47,7 @@ static struct report *claims_of(const struct shift_made *m)
     return r;
 }
 
-START_TEST(paper_checks)
+TEST(paper_checks)
 {
     struct shift_made m;
     make(&m, "paper", true, 6);
@@ -67,10 +67,9 @@ START_TEST(paper_checks)
     report_free(r);
     shift_made_free(&m);
 }
-END_TEST
 
 /* The readings that are shown once give rows of their own, below the claims. */
-START_TEST(decay_has_its_rows)
+TEST(decay_has_its_rows)
 {
     struct shift_made m;
     make(&m, "paper", false, 6);
@@ -97,9 +96,8 @@ START_TEST(decay_has_its_rows)
     report_free(r);
     shift_made_free(&m);
 }
-END_TEST
 
-START_TEST(what_does_not_hold_fails)
+TEST(what_does_not_hold_fails)
 {
     struct shift_made m;
     make(&m, "paper", true, 6);
@@ -113,10 +111,9 @@ START_TEST(what_does_not_hold_fails)
     report_free(r);
     shift_made_free(&m);
 }
-END_TEST
 
 /* Exact, so that any seed may break it. */
-START_TEST(router_of_preset_code)
+TEST(router_of_preset_code)
 {
     struct shift_made m;
     make(&m, "code", false, 2);
@@ -132,10 +129,9 @@ START_TEST(router_of_preset_code)
     report_free(r);
     shift_made_free(&m);
 }
-END_TEST
 
 /* Two seeds decide nothing: only what is exact is checked. */
-START_TEST(few_seeds_are_no_evidence)
+TEST(few_seeds_are_no_evidence)
 {
     struct shift_made m;
     make(&m, "paper,code", true, 2);
@@ -146,7 +142,6 @@ START_TEST(few_seeds_are_no_evidence)
     report_free(r);
     shift_made_free(&m);
 }
-END_TEST
 
 /* ---- the authors' code ---- */
 
@@ -166,7 +161,7 @@ static void make_frozen(struct shift_made *m, int seeds)
 }
 
 /* Of their six values only the news of pamoe, 5.41, lies between ours: 2.2 and 5.6. */
-START_TEST(the_spread_of_ours)
+TEST(the_spread_of_ours)
 {
     struct shift_made m;
     make_frozen(&m, 6);
@@ -197,9 +192,8 @@ START_TEST(the_spread_of_ours)
     report_free(r);
     shift_made_free(&m);
 }
-END_TEST
 
-START_TEST(those_that_froze_alike)
+TEST(those_that_froze_alike)
 {
     struct shift_made m;
     make_frozen(&m, 6);
@@ -223,9 +217,8 @@ START_TEST(those_that_froze_alike)
     report_free(r);
     shift_made_free(&m);
 }
-END_TEST
 
-START_TEST(few_seeds_or_another_preset)
+TEST(few_seeds_or_another_preset)
 {
     struct shift_made m;
     make_frozen(&m, 2);
@@ -242,7 +235,6 @@ START_TEST(few_seeds_or_another_preset)
     report_free(r);
     shift_made_free(&m);
 }
-END_TEST
 
 /* ---- dormant units ---- */
 
@@ -264,7 +256,7 @@ static void paint_shares(struct shift_rows *f, float scale)
             }
 }
 
-START_TEST(every_reading_by_hand)
+TEST(every_reading_by_hand)
 {
     struct shift_made m;
     shift_made_new(
@@ -295,9 +287,8 @@ START_TEST(every_reading_by_hand)
     report_free(r);
     shift_made_free(&m);
 }
-END_TEST
 
-START_TEST(nothing_to_compare)
+TEST(nothing_to_compare)
 {
     struct shift_made m;
     shift_made_new(&m, &(struct shift_request){
@@ -309,23 +300,8 @@ START_TEST(nothing_to_compare)
     report_free(r);
     shift_made_free(&m);
 }
-END_TEST
 
-Suite *suite_lab_shift_shift_claims(void);
-Suite *suite_lab_shift_shift_claims(void)
-{
-    Suite *s = suite_create("lab/shift_claims");
-    TCase *t = tcase_create("all");
-    tcase_add_test(t, paper_checks);
-    tcase_add_test(t, decay_has_its_rows);
-    tcase_add_test(t, what_does_not_hold_fails);
-    tcase_add_test(t, router_of_preset_code);
-    tcase_add_test(t, few_seeds_are_no_evidence);
-    tcase_add_test(t, the_spread_of_ours);
-    tcase_add_test(t, those_that_froze_alike);
-    tcase_add_test(t, few_seeds_or_another_preset);
-    tcase_add_test(t, every_reading_by_hand);
-    tcase_add_test(t, nothing_to_compare);
-    suite_add_tcase(s, t);
-    return s;
-}
+SUITE(lab_shift_shift_claims, paper_checks, decay_has_its_rows, what_does_not_hold_fails,
+      router_of_preset_code, few_seeds_are_no_evidence, the_spread_of_ours,
+      those_that_froze_alike, few_seeds_or_another_preset, every_reading_by_hand,
+      nothing_to_compare);

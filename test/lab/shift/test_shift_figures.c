@@ -4,9 +4,9 @@
 #include "learn/plasticity.h"
 #include "support/labs.h"
 #include "support/shift_rows.h"
+#include "support/suites.h"
 #include "support/tmpdir.h"
 
-#include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -48,7 +48,7 @@ static void make(struct shift_made *m)
     }
 }
 
-START_TEST(tables_by_hand)
+TEST(tables_by_hand)
 {
     enum { PRESETS, READINGS, DORMANT, NOISE, TRIMS, SEGMENTS, TABLES };
     struct shift_made m;
@@ -78,7 +78,6 @@ START_TEST(tables_by_hand)
     report_free(r);
     shift_made_free(&m);
 }
-END_TEST
 
 static void has_line(const char *csv, const char *line)
 {
@@ -86,7 +85,7 @@ static void has_line(const char *csv, const char *line)
 }
 
 /* Every figure of the paper has its rows in the CSV. */
-START_TEST(figures_in_the_csv)
+TEST(figures_in_the_csv)
 {
     struct shift_made m;
     make(&m);
@@ -129,16 +128,5 @@ START_TEST(figures_in_the_csv)
     tmpdir_remove(dir);
     shift_made_free(&m);
 }
-END_TEST
 
-Suite *suite_lab_shift_shift_figures(void);
-Suite *suite_lab_shift_shift_figures(void)
-{
-    Suite *s = suite_create("lab/shift_figures");
-    TCase *t = tcase_create("all");
-    tcase_set_timeout(t, 30);
-    tcase_add_test(t, tables_by_hand);
-    tcase_add_test(t, figures_in_the_csv);
-    suite_add_tcase(s, t);
-    return s;
-}
+SUITE_WITHIN(lab_shift_shift_figures, 30, tables_by_hand, figures_in_the_csv);

@@ -1,6 +1,7 @@
 #include "lab/shift/shift_meter.h"
 
-#include <check.h>
+#include "support/suites.h"
+
 #include <math.h>
 
 struct fixture {
@@ -28,7 +29,7 @@ static void teardown(struct fixture *f)
 }
 
 /* Level 2, but 5 in every fifth step, for 60 episodes: the sums once more by hand. */
-START_TEST(readings_are_means_of_the_steps)
+TEST(readings_are_means_of_the_steps)
 {
     struct fixture f;
     setup(&f);
@@ -79,10 +80,9 @@ START_TEST(readings_are_means_of_the_steps)
     env.free(env.self);
     teardown(&f);
 }
-END_TEST
 
 /* The learner must not see a difference. */
-START_TEST(the_meter_changes_nothing)
+TEST(the_meter_changes_nothing)
 {
     struct fixture f;
     setup(&f);
@@ -107,15 +107,5 @@ START_TEST(the_meter_changes_nothing)
     plain.free(plain.self);
     teardown(&f);
 }
-END_TEST
 
-Suite *suite_lab_shift_shift_meter(void);
-Suite *suite_lab_shift_shift_meter(void)
-{
-    Suite *s = suite_create("lab/shift_meter");
-    TCase *t = tcase_create("all");
-    tcase_add_test(t, readings_are_means_of_the_steps);
-    tcase_add_test(t, the_meter_changes_nothing);
-    suite_add_tcase(s, t);
-    return s;
-}
+SUITE(lab_shift_shift_meter, readings_are_means_of_the_steps, the_meter_changes_nothing);

@@ -1,6 +1,7 @@
 #include "lab/shift/shift_plan.h"
 
-#include <check.h>
+#include "support/suites.h"
+
 #include <string.h>
 
 static struct shift_request everything(void)
@@ -24,7 +25,7 @@ static struct shift_plan make(struct shift_request q)
     return p;
 }
 
-START_TEST(all_of_it)
+TEST(all_of_it)
 {
     struct shift_plan p = make(everything());
     const double *gammas;
@@ -60,9 +61,8 @@ START_TEST(all_of_it)
     ck_assert_ptr_eq(p.set[1].run, p.record + 3);
     shift_plan_free(&p);
 }
-END_TEST
 
-START_TEST(less_when_asked)
+TEST(less_when_asked)
 {
     struct shift_request q = everything();
     q.presets = "code";
@@ -80,9 +80,8 @@ START_TEST(less_when_asked)
     ck_assert_int_eq(r.policy.obs_dim, FEAT_PAPER_HINT_DIM);
     shift_plan_free(&p);
 }
-END_TEST
 
-START_TEST(words_that_are_none)
+TEST(words_that_are_none)
 {
     struct shift_request q = everything();
     struct shift_plan p;
@@ -108,9 +107,8 @@ START_TEST(words_that_are_none)
     ck_assert_int_ne(shift_plan_make(&p, &q, &e), 0);
     ck_assert_ptr_nonnull(strstr(e.field, "lr"));
 }
-END_TEST
 
-START_TEST(runs_on_other_links_are_other_runs)
+TEST(runs_on_other_links_are_other_runs)
 {
     struct shift_request q = everything();
     struct shift_plan p = make(q), same = make(q);
@@ -125,17 +123,6 @@ START_TEST(runs_on_other_links_are_other_runs)
     shift_plan_free(&same);
     shift_plan_free(&other);
 }
-END_TEST
 
-Suite *suite_lab_shift_shift_plan(void);
-Suite *suite_lab_shift_shift_plan(void)
-{
-    Suite *s = suite_create("lab/shift_plan");
-    TCase *t = tcase_create("all");
-    tcase_add_test(t, all_of_it);
-    tcase_add_test(t, runs_on_other_links_are_other_runs);
-    tcase_add_test(t, less_when_asked);
-    tcase_add_test(t, words_that_are_none);
-    suite_add_tcase(s, t);
-    return s;
-}
+SUITE(lab_shift_shift_plan, all_of_it, runs_on_other_links_are_other_runs,
+      less_when_asked, words_that_are_none);

@@ -1,6 +1,7 @@
 #include "lab/shift/shift_probe.h"
 
-#include <check.h>
+#include "support/suites.h"
+
 #include <math.h>
 #include <string.h>
 
@@ -49,7 +50,7 @@ static struct shift_probe take(struct fixture *f, uint64_t when)
 }
 
 /* Weights of 0: every unit is dead, every choice the lowest level. */
-START_TEST(a_dead_network)
+TEST(a_dead_network)
 {
     struct fixture f;
     setup(&f, "paper", "moe");
@@ -68,11 +69,10 @@ START_TEST(a_dead_network)
     ck_assert_double_ge((double)p.exam[2], lowest);
     teardown(&f);
 }
-END_TEST
 
 /* With a router of 0 and noise, the shares are near a third; an expert that no state reaches is
  * a gap, but is asked all the same in the other reading. */
-START_TEST(who_sees_what)
+TEST(who_sees_what)
 {
     struct fixture f;
     setup(&f, "code", "pamoe");
@@ -113,9 +113,8 @@ START_TEST(who_sees_what)
     ck_assert_float_eq_tol(one->mean[SHIFT_RANK], of2, 1e-5f);
     teardown(&f);
 }
-END_TEST
 
-START_TEST(one_expert_leaves_gaps)
+TEST(one_expert_leaves_gaps)
 {
     struct fixture f;
     setup(&f, "paper", "mlp");
@@ -130,16 +129,5 @@ START_TEST(one_expert_leaves_gaps)
     ck_assert_int_eq(shift_prober_take(&p, f.prober, f.policy, ROWS, 0, &e), ERR_NUMERIC);
     teardown(&f);
 }
-END_TEST
 
-Suite *suite_lab_shift_shift_probe(void);
-Suite *suite_lab_shift_shift_probe(void)
-{
-    Suite *s = suite_create("lab/shift_probe");
-    TCase *t = tcase_create("all");
-    tcase_add_test(t, a_dead_network);
-    tcase_add_test(t, who_sees_what);
-    tcase_add_test(t, one_expert_leaves_gaps);
-    suite_add_tcase(s, t);
-    return s;
-}
+SUITE(lab_shift_shift_probe, a_dead_network, who_sees_what, one_expert_leaves_gaps);

@@ -1,8 +1,8 @@
 #include "lab/shift/shift_run.h"
 
 #include "learn/ckpt.h"
+#include "support/suites.h"
 
-#include <check.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -62,7 +62,7 @@ static struct shift_record record(const struct sweep *s, int i)
     return r;
 }
 
-START_TEST(a_run_is_told_in_full)
+TEST(a_run_is_told_in_full)
 {
     struct fixture f = {.n = 3};
     setup(&f);
@@ -111,9 +111,8 @@ START_TEST(a_run_is_told_in_full)
     sweep_free(s);
     teardown(&f);
 }
-END_TEST
 
-START_TEST(a_run_is_a_function_of_its_arm)
+TEST(a_run_is_a_function_of_its_arm)
 {
     struct fixture f = {.n = 3};
     setup(&f);
@@ -139,9 +138,8 @@ START_TEST(a_run_is_a_function_of_its_arm)
     sweep_free(s);
     teardown(&f);
 }
-END_TEST
 
-START_TEST(arms_as_recipes)
+TEST(arms_as_recipes)
 {
     struct recipe r;
     struct shift_arm a = small("tuned", "pamoe");
@@ -163,17 +161,6 @@ START_TEST(arms_as_recipes)
     a.preset = "other";
     ck_assert_int_eq(shift_arm_recipe(&r, &a, NULL), ERR_ABSENT);
 }
-END_TEST
 
-Suite *suite_lab_shift_shift_run(void);
-Suite *suite_lab_shift_shift_run(void)
-{
-    Suite *s = suite_create("lab/shift_run");
-    TCase *t = tcase_create("all");
-    tcase_set_timeout(t, 60);
-    tcase_add_test(t, a_run_is_told_in_full);
-    tcase_add_test(t, a_run_is_a_function_of_its_arm);
-    tcase_add_test(t, arms_as_recipes);
-    suite_add_tcase(s, t);
-    return s;
-}
+SUITE_WITHIN(lab_shift_shift_run, 60, a_run_is_told_in_full,
+             a_run_is_a_function_of_its_arm, arms_as_recipes);

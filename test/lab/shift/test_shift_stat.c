@@ -1,8 +1,8 @@
 #include "lab/shift/shift_stat.h"
 
 #include "support/shift_rows.h"
+#include "support/suites.h"
 
-#include <check.h>
 #include <math.h>
 
 static double number(const struct shift_record *r, struct shift_number of)
@@ -26,7 +26,7 @@ static void expect(const struct shift_record *r, const struct expected *row, int
 }
 #define EXPECT(r, row) expect(r, row, (int)(sizeof(row) / sizeof *(row)))
 
-START_TEST(curves_by_hand)
+TEST(curves_by_hand)
 {
     struct shift_point p = {.tag = 0, .quality = 2, .change = .5f, .stall_s = .25f};
     ck_assert_double_eq(shift_value(&p, SHIFT_QUALITY), 2);
@@ -39,9 +39,8 @@ START_TEST(curves_by_hand)
     p.router_norm[SHIFT_CRITIC] = 3;
     ck_assert_double_eq(shift_value(&p, SHIFT_CRITIC_ROUTER), 3);
 }
-END_TEST
 
-START_TEST(bins_pass_over_nan)
+TEST(bins_pass_over_nan)
 {
     struct shift_point p[6] = {{.qoe = 1}, {.qoe = 3},   {.qoe = NAN},
                                {.qoe = 5}, {.qoe = NAN}, {.qoe = NAN}};
@@ -52,9 +51,8 @@ START_TEST(bins_pass_over_nan)
     ck_assert_double_eq(x[1], 5);
     ck_assert(isnan(x[2]));
 }
-END_TEST
 
-START_TEST(bands_over_runs)
+TEST(bands_over_runs)
 {
     double rows[11][2], mean[2], lo[2], hi[2];
     for (int i = 0; i < 11; i++) {
@@ -67,11 +65,10 @@ START_TEST(bands_over_runs)
     ck_assert_double_eq_tol(hi[0], 9, 1e-12);
     ck_assert_double_eq(mean[1], 7);
 }
-END_TEST
 
 /* 10 iterations at 0, a climb of 1/40 each, 1 from then on. Smoothed over 5 it is (i - 11)/40
  * on the climb, which reaches .9 at i = 47, the 48th. */
-START_TEST(lag_by_hand)
+TEST(lag_by_hand)
 {
     double q[100];
     for (int i = 0; i < 100; i++)
@@ -82,9 +79,8 @@ START_TEST(lag_by_hand)
         q[i] = 2 * q[i] - 3;
     ck_assert_double_eq(shift_lag(q, 100), 48);
 }
-END_TEST
 
-START_TEST(no_lag_without_a_gain)
+TEST(no_lag_without_a_gain)
 {
     double q[100];
     for (int i = 0; i < 100; i++)
@@ -95,10 +91,9 @@ START_TEST(no_lag_without_a_gain)
     ck_assert(isnan(shift_lag(q, 100)));
     ck_assert(isnan(shift_lag(q, 3))); /* too short to say */
 }
-END_TEST
 
 /* Ten segments of 20: the third (and so its profile's next ones) jumps from 0 to 1 after 12. */
-START_TEST(lags_and_segments_of_a_run)
+TEST(lags_and_segments_of_a_run)
 {
     struct shift_point p[200];
     struct shift_record r = {.points = 200, .point = p};
@@ -127,10 +122,9 @@ START_TEST(lags_and_segments_of_a_run)
     ck_assert_double_eq_tol(q[2], 8 / 20.0, 1e-12);
     ck_assert_double_eq(q[3], 0);
 }
-END_TEST
 
 /* Two iterations each: the last fifth is the second one. */
-START_TEST(short_segments_have_plateaus)
+TEST(short_segments_have_plateaus)
 {
     struct shift_point p[20];
     struct shift_record r = {.points = 20, .point = p};
@@ -141,9 +135,8 @@ START_TEST(short_segments_have_plateaus)
             number(&r, (struct shift_number){.of = SHIFT_PLATEAU, .segment = s}),
             2 * s + 1);
 }
-END_TEST
 
-START_TEST(trims_of_time_points)
+TEST(trims_of_time_points)
 {
     struct shift_point p[9] = {{.recent_qoe = NAN}};
     static const float x[] = {8, 1, 7, 2, 6, 3, 5, 4};
@@ -159,9 +152,8 @@ START_TEST(trims_of_time_points)
         {{.of = SHIFT_TIME, .cut = {.25, .75}}, 4.5, 1e-12}};
     EXPECT(&r, middle);
 }
-END_TEST
 
-START_TEST(late_means_of_probes)
+TEST(late_means_of_probes)
 {
     struct shift_rows f;
     shift_rows_fill(&f, 10, 10);
@@ -198,11 +190,10 @@ START_TEST(late_means_of_probes)
     };
     EXPECT(&f.record, row);
 }
-END_TEST
 
 /* Seeds 1 .. 4 of one set, 2, 4, 5, 9 of another; a run without a figure is left out, and of
  * two sets its partner, too. */
-START_TEST(sets_are_compared_by_seed)
+TEST(sets_are_compared_by_seed)
 {
     static struct shift_rows rows[8];
     struct shift_record a[4], b[4];
@@ -240,10 +231,9 @@ START_TEST(sets_are_compared_by_seed)
     ck_assert(isnan(shift_mean(NULL, &f, SHIFT_CLAIM).mean));
     ck_assert(isnan(shift_ratio(NULL, &p, &f, SHIFT_CLAIM).lo));
 }
-END_TEST
 
 /* Mean level 1 in documentary, 2 in live, 4 in news, but only in the plateaus. */
-START_TEST(swing_of_the_level)
+TEST(swing_of_the_level)
 {
     struct shift_rows f;
     shift_rows_fill(&f, 100, 0);
@@ -261,10 +251,9 @@ START_TEST(swing_of_the_level)
     ck_assert_double_eq_tol(shift_frozen_share(&f.record, 3, 4), (5 + 2 * .25) / 7, 1e-6);
     ck_assert_double_eq(shift_frozen_share(&f.record, 0, 2), 0);
 }
-END_TEST
 
 /* QoE 1, 2, 6 in the three profiles: alone, and pooled. */
-START_TEST(profiles_are_strata)
+TEST(profiles_are_strata)
 {
     static struct shift_rows rows[2];
     struct shift_record run[2];
@@ -281,25 +270,8 @@ START_TEST(profiles_are_strata)
         ck_assert_double_eq_tol(shift_profiles(&s, k, STATS_CUT_NONE).mean, expected[k],
                                 1e-9);
 }
-END_TEST
 
-Suite *suite_lab_shift_shift_stat(void);
-Suite *suite_lab_shift_shift_stat(void)
-{
-    Suite *s = suite_create("lab/shift_stat");
-    TCase *t = tcase_create("all");
-    tcase_add_test(t, curves_by_hand);
-    tcase_add_test(t, bins_pass_over_nan);
-    tcase_add_test(t, bands_over_runs);
-    tcase_add_test(t, lag_by_hand);
-    tcase_add_test(t, no_lag_without_a_gain);
-    tcase_add_test(t, lags_and_segments_of_a_run);
-    tcase_add_test(t, short_segments_have_plateaus);
-    tcase_add_test(t, trims_of_time_points);
-    tcase_add_test(t, late_means_of_probes);
-    tcase_add_test(t, sets_are_compared_by_seed);
-    tcase_add_test(t, swing_of_the_level);
-    tcase_add_test(t, profiles_are_strata);
-    suite_add_tcase(s, t);
-    return s;
-}
+SUITE(lab_shift_shift_stat, curves_by_hand, bins_pass_over_nan, bands_over_runs,
+      lag_by_hand, no_lag_without_a_gain, lags_and_segments_of_a_run,
+      short_segments_have_plateaus, trims_of_time_points, late_means_of_probes,
+      sets_are_compared_by_seed, swing_of_the_level, profiles_are_strata);

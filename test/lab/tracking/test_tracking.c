@@ -1,8 +1,7 @@
 #include "lab/tracking/tracking.h"
 
 #include "support/labs.h"
-
-#include <check.h>
+#include "support/suites.h"
 
 /* the smallest run that is allowed */
 static void small(struct labs_run *r, int threads, uint64_t seed)
@@ -14,7 +13,7 @@ static void small(struct labs_run *r, int threads, uint64_t seed)
     r->task.seed = seed;
 }
 
-START_TEST(every_check_passes_with_any_seed)
+TEST(every_check_passes_with_any_seed)
 {
     struct labs_run r;
     small(&r, 2, 5 + (uint64_t)_i);
@@ -26,9 +25,8 @@ START_TEST(every_check_passes_with_any_seed)
     labs_pass(r.task.report, 19);
     labs_end(&r);
 }
-END_TEST
 
-START_TEST(threads_do_not_matter)
+TEST(threads_do_not_matter)
 {
     struct labs_run run[2];
     small(&run[0], 1, 1);
@@ -36,24 +34,13 @@ START_TEST(threads_do_not_matter)
     labs_go_twice(run);
     labs_end(&run[0]);
 }
-END_TEST
 
-START_TEST(it_stops_when_asked)
+TEST(it_stops_when_asked)
 {
     struct labs_run r;
     small(&r, 1, 1);
     labs_stops(&r, 2);
 }
-END_TEST
 
-Suite *suite_lab_tracking_tracking(void);
-Suite *suite_lab_tracking_tracking(void)
-{
-    Suite *s = suite_create("lab/tracking");
-    TCase *t = tcase_create("lab/tracking");
-    tcase_add_loop_test(t, every_check_passes_with_any_seed, 0, 2);
-    tcase_add_test(t, threads_do_not_matter);
-    tcase_add_test(t, it_stops_when_asked);
-    suite_add_tcase(s, t);
-    return s;
-}
+SUITE(lab_tracking_tracking, TIMES(every_check_passes_with_any_seed, 2),
+      threads_do_not_matter, it_stops_when_asked);

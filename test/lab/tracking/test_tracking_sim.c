@@ -3,8 +3,8 @@
 #include "lab/tracking/tracking_sim.h"
 
 #include "support/alloc.h"
+#include "support/suites.h"
 
-#include <check.h>
 #include <math.h>
 #include <string.h>
 
@@ -36,7 +36,7 @@ static void close_to(double a, double b)
     ck_assert_double_eq_tol(a, b, 1e-9 * (fabs(b) + 1e-12));
 }
 
-START_TEST(steady_drift_by_hand)
+TEST(steady_drift_by_hand)
 {
     /* e_t = -(1 - a^t) Delta / eta */
     struct tracking_sim_cfg c = plain(TRACKING_SIM_STEADY, .25, 10);
@@ -58,9 +58,8 @@ START_TEST(steady_drift_by_hand)
     close_to(r.bound_energy, .0025);
     close_to(r.bound_path, .0025 * 50);
 }
-END_TEST
 
-START_TEST(jumps_by_hand)
+TEST(jumps_by_hand)
 {
     /* one jump of length 1, which e_400 .. e_799 see */
     struct tracking_sim_cfg c = plain(TRACKING_SIM_JUMPS, 1, 799);
@@ -83,9 +82,8 @@ START_TEST(jumps_by_hand)
     c.steps = 1600; /* 399 steps at the first place again, then a jump */
     ck_assert_double_eq_tol(run(c).measured * 1600 - three, 1, 1e-3);
 }
-END_TEST
 
-START_TEST(noise_by_hand)
+TEST(noise_by_hand)
 {
     struct tracking_sim_cfg c = plain(TRACKING_SIM_STEADY, .2, 300);
     c.speed = 0;
@@ -105,9 +103,8 @@ START_TEST(noise_by_hand)
     close_to(r.term_noise, .2 * 9 * 3);
     close_to(r.bound_path, .2 * 9 * 3 / .5);
 }
-END_TEST
 
-START_TEST(a_walk_is_followed_as_theory_says)
+TEST(a_walk_is_followed_as_theory_says)
 {
     struct tracking_sim_cfg c = plain(TRACKING_SIM_WALK, .1, 100000);
     c.pairs = 1;
@@ -119,9 +116,8 @@ START_TEST(a_walk_is_followed_as_theory_says)
     ck_assert_double_nan(r.se);
     close_to(r.measured, r.expected);
 }
-END_TEST
 
-START_TEST(sampled_errors_agree_with_the_recursion)
+TEST(sampled_errors_agree_with_the_recursion)
 {
     for (int drift = 0; drift <= TRACKING_SIM_WALK; drift++) {
         struct tracking_sim_cfg c = tracking_sim_cfg_default();
@@ -138,9 +134,8 @@ START_TEST(sampled_errors_agree_with_the_recursion)
         ck_assert_double_gt(fabs(r.measured - run(c).expected), 4 * r.se);
     }
 }
-END_TEST
 
-START_TEST(bounds_hold_and_not_with_less)
+TEST(bounds_hold_and_not_with_less)
 {
     double tightest = 0;
     for (int drift = 0; drift <= TRACKING_SIM_WALK; drift++)
@@ -160,9 +155,8 @@ START_TEST(bounds_hold_and_not_with_less)
             }
     ck_assert_double_gt(tightest, .2); /* within a factor of 5 somewhere */
 }
-END_TEST
 
-START_TEST(eta_and_gamma_do_not_change_the_luck)
+TEST(eta_and_gamma_do_not_change_the_luck)
 {
     struct tracking_sim_cfg c = tracking_sim_cfg_default();
     c.drift = TRACKING_SIM_WALK;
@@ -176,9 +170,8 @@ START_TEST(eta_and_gamma_do_not_change_the_luck)
     c.seed = 2;
     ck_assert(run(c).path != a.path);
 }
-END_TEST
 
-START_TEST(what_is_out_of_range_is_named)
+TEST(what_is_out_of_range_is_named)
 {
     struct tracking_sim_cfg ok = tracking_sim_cfg_default(), bad[9];
     for (int i = 0; i < 9; i++)
@@ -197,7 +190,6 @@ START_TEST(what_is_out_of_range_is_named)
     ck_assert_str_eq(tracking_sim_word(TRACKING_SIM_STEADY), "steady");
     ck_assert_ptr_null(tracking_sim_word((enum tracking_sim_drift)3));
 }
-END_TEST
 
 static void *make(void *ctx, struct err *e)
 {
@@ -211,27 +203,13 @@ static void destroy(void *out)
     (void)out;
 }
 
-START_TEST(no_memory_is_told)
+TEST(no_memory_is_told)
 {
     struct tracking_sim out;
     ck_assert_int_eq(alloc_each_fails(make, destroy, &out), 2);
 }
-END_TEST
 
-Suite *suite_lab_tracking_tracking_sim(void);
-Suite *suite_lab_tracking_tracking_sim(void)
-{
-    Suite *s = suite_create("lab/tracking_sim");
-    TCase *t = tcase_create("lab/tracking_sim");
-    tcase_add_test(t, steady_drift_by_hand);
-    tcase_add_test(t, jumps_by_hand);
-    tcase_add_test(t, noise_by_hand);
-    tcase_add_test(t, a_walk_is_followed_as_theory_says);
-    tcase_add_test(t, sampled_errors_agree_with_the_recursion);
-    tcase_add_test(t, bounds_hold_and_not_with_less);
-    tcase_add_test(t, eta_and_gamma_do_not_change_the_luck);
-    tcase_add_test(t, what_is_out_of_range_is_named);
-    tcase_add_test(t, no_memory_is_told);
-    suite_add_tcase(s, t);
-    return s;
-}
+SUITE(lab_tracking_tracking_sim, steady_drift_by_hand, jumps_by_hand, noise_by_hand,
+      a_walk_is_followed_as_theory_says, sampled_errors_agree_with_the_recursion,
+      bounds_hold_and_not_with_less, eta_and_gamma_do_not_change_the_luck,
+      what_is_out_of_range_is_named, no_memory_is_told);
