@@ -1,9 +1,9 @@
 /* Completion as bash does it, with the script that the program prints. */
 #include "cli/opt.h"
 #include "support/program.h"
+#include "support/suites.h"
 #include "support/tmpdir.h"
 
-#include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,7 +11,7 @@
 
 static char dir[64];
 
-START_TEST(words_come_from_the_tables)
+TEST(words_come_from_the_tables)
 {
     program_expect("completion words", OPT_EXIT_DONE, "eval\nemulate\nserve\n");
     program_expect("completion words trace", OPT_EXIT_DONE, "check\nconvert\n");
@@ -26,7 +26,6 @@ START_TEST(words_come_from_the_tables)
     program_expect("completion", OPT_EXIT_USAGE, "bash or zsh");
     program_expect("completion zsh", OPT_EXIT_DONE, "#compdef abrd");
 }
-END_TEST
 
 /* What bash offers for `abrd` and these words, of which the one at `at` is unfinished. */
 static void offered(const char *words, int at, const char *want)
@@ -44,7 +43,7 @@ static void offered(const char *words, int at, const char *want)
     program_expect(args, OPT_EXIT_DONE, want);
 }
 
-START_TEST(bash)
+TEST(bash)
 {
     snprintf(dir, sizeof dir, "%s", tmpdir_new());
     offered("tr", 1, "offered: train trace.");
@@ -53,15 +52,5 @@ START_TEST(bash)
     offered("eval --traces \"\"", 3, "offered: ."); /* files: bash finds them itself */
     tmpdir_remove(dir);
 }
-END_TEST
 
-Suite *suite_cli_cmd_completion(void);
-Suite *suite_cli_cmd_completion(void)
-{
-    Suite *s = suite_create("cli/cmd_completion");
-    TCase *t = tcase_create("cli/cmd_completion");
-    tcase_add_test(t, words_come_from_the_tables);
-    tcase_add_test(t, bash);
-    suite_add_tcase(s, t);
-    return s;
-}
+SUITE(cli_cmd_completion, words_come_from_the_tables, bash);

@@ -7,9 +7,9 @@
 #include "support/capture.h"
 #include "support/program.h"
 #include "support/page_home.h"
+#include "support/suites.h"
 #include "support/tmpdir.h"
 
-#include <check.h>
 #include <jansson.h>
 #include <math.h>
 #include <signal.h>
@@ -107,7 +107,7 @@ static void expect(const char *args, int code, int fd, const char *part)
     free(text);
 }
 
-START_TEST(labs_are_listed)
+TEST(labs_are_listed)
 {
     expect("--help", OPT_EXIT_DONE, STDOUT_FILENO,
            "toy         the mean of some numbers");
@@ -121,10 +121,9 @@ START_TEST(labs_are_listed)
            "which; small with --quick (default paper)");
     expect("toy --help", OPT_EXIT_DONE, STDOUT_FILENO, "On numbers, 1999");
 }
-END_TEST
 
 /* 1 + (0 + 1 + 2 + 3) / 4 */
-START_TEST(checks_decide_the_exit_code)
+TEST(checks_decide_the_exit_code)
 {
     expect("toy --quiet --low 2.5", OPT_EXIT_DONE, STDOUT_FILENO, "1 of 1 checks pass");
     expect("toy --quiet --low 2.51", OPT_EXIT_FAILED, STDOUT_FILENO,
@@ -133,9 +132,8 @@ START_TEST(checks_decide_the_exit_code)
     expect("toy --quiet --seed 7", OPT_EXIT_DONE, STDOUT_FILENO, "paper   8.500");
     expect("toy --quiet", OPT_EXIT_DONE, STDOUT_FILENO, "no report was written");
 }
-END_TEST
 
-START_TEST(checks_are_rows_for_programs)
+TEST(checks_are_rows_for_programs)
 {
     char *text;
     int code = lab_run("toy --quiet --low 1.25 --json -", STDOUT_FILENO, &text);
@@ -155,10 +153,9 @@ START_TEST(checks_are_rows_for_programs)
     expect("toy --quiet --csv /no/such/file", OPT_EXIT_FAILED, STDERR_FILENO,
            "/no/such/file: cannot be written");
 }
-END_TEST
 
 /* --quick changes only what was not given, also when that is the default of a full run */
-START_TEST(quick_takes_the_other_defaults)
+TEST(quick_takes_the_other_defaults)
 {
     expect("toy --quiet --quick", OPT_EXIT_DONE, STDOUT_FILENO, "small   1.500");
     expect("toy --quiet --seeds 4 --quick", OPT_EXIT_DONE, STDOUT_FILENO,
@@ -166,7 +163,6 @@ START_TEST(quick_takes_the_other_defaults)
     expect("toy --quiet --quick --preset code", OPT_EXIT_DONE, STDOUT_FILENO,
            "code    1.500");
 }
-END_TEST
 
 static json_t *load(const char *dir, const char *file)
 {
@@ -175,7 +171,7 @@ static json_t *load(const char *dir, const char *file)
     return v;
 }
 
-START_TEST(a_report_is_written)
+TEST(a_report_is_written)
 {
     const char *home = page_home_new();
     char args[600];
@@ -197,9 +193,8 @@ START_TEST(a_report_is_written)
     json_decref(v);
     tmpdir_remove(home);
 }
-END_TEST
 
-START_TEST(threads_change_nothing)
+TEST(threads_change_nothing)
 {
     const char *home = page_home_new();
     static const char *const file[] = {"toy.html", "toy.csv", "toy.json"};
@@ -222,9 +217,8 @@ START_TEST(threads_change_nothing)
     }
     tmpdir_remove(home);
 }
-END_TEST
 
-START_TEST(a_stopped_lab_goes_on)
+TEST(a_stopped_lab_goes_on)
 {
     const char *home = page_home_new();
     char args[600];
@@ -243,9 +237,8 @@ START_TEST(a_stopped_lab_goes_on)
     expect(args, OPT_EXIT_DONE, STDERR_FILENO, "1 run is done again: c.run");
     tmpdir_remove(home);
 }
-END_TEST
 
-START_TEST(failures_are_told)
+TEST(failures_are_told)
 {
     const char *home = page_home_new();
     char args[600];
@@ -260,31 +253,16 @@ START_TEST(failures_are_told)
                      0); /* before anything was done */
     tmpdir_remove(home);
 }
-END_TEST
 
 /* the program's own table, from outside */
-START_TEST(the_program_has_labs)
+TEST(the_program_has_labs)
 {
     program_expect("lab --help", OPT_EXIT_DONE, "  tracking    ");
     program_expect("lab tracking --quick --quiet", OPT_EXIT_DONE, " checks pass");
     program_expect("lab tracking --steps none", OPT_EXIT_USAGE, "--steps");
 }
-END_TEST
 
-Suite *suite_cli_cmd_lab(void);
-Suite *suite_cli_cmd_lab(void)
-{
-    Suite *s = suite_create("cli/cmd_lab");
-    TCase *t = tcase_create("cli/cmd_lab");
-    tcase_add_test(t, labs_are_listed);
-    tcase_add_test(t, checks_decide_the_exit_code);
-    tcase_add_test(t, checks_are_rows_for_programs);
-    tcase_add_test(t, quick_takes_the_other_defaults);
-    tcase_add_test(t, a_report_is_written);
-    tcase_add_test(t, threads_change_nothing);
-    tcase_add_test(t, a_stopped_lab_goes_on);
-    tcase_add_test(t, failures_are_told);
-    tcase_add_test(t, the_program_has_labs);
-    suite_add_tcase(s, t);
-    return s;
-}
+SUITE(cli_cmd_lab, labs_are_listed, checks_decide_the_exit_code,
+      checks_are_rows_for_programs, quick_takes_the_other_defaults, a_report_is_written,
+      threads_change_nothing, a_stopped_lab_goes_on, failures_are_told,
+      the_program_has_labs);

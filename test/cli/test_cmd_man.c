@@ -1,8 +1,8 @@
 /* The manual page of every command has what its --help-all has. */
 #include "cli/opt.h"
 #include "support/program.h"
+#include "support/suites.h"
 
-#include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -111,7 +111,7 @@ static void compare(const char *name)
     free(help);
 }
 
-START_TEST(every_option_is_in_the_page)
+TEST(every_option_is_in_the_page)
 {
     int n = 0;
     char *rest = NULL;
@@ -126,9 +126,8 @@ START_TEST(every_option_is_in_the_page)
     program_free(&r);
     ck_assert_int_ge(n, 9);
 }
-END_TEST
 
-START_TEST(a_page_has_its_parts_and_an_overview_every_command)
+TEST(a_page_has_its_parts_and_an_overview_every_command)
 {
     program_expect("man doctor", OPT_EXIT_DONE, ".TH ABRD-DOCTOR 8 20");
     program_expect("man serve", OPT_EXIT_DONE, "\n.SH SYNOPSIS\n\\fBabrd serve\\fR ");
@@ -140,15 +139,6 @@ START_TEST(a_page_has_its_parts_and_an_overview_every_command)
     program_expect("man nothing", OPT_EXIT_USAGE, "there is no command 'nothing'");
     program_expect("man eval serve", OPT_EXIT_USAGE, "one command");
 }
-END_TEST
 
-Suite *suite_cli_cmd_man(void);
-Suite *suite_cli_cmd_man(void)
-{
-    Suite *s = suite_create("cli/cmd_man");
-    TCase *t = tcase_create("cli/cmd_man");
-    tcase_add_test(t, every_option_is_in_the_page);
-    tcase_add_test(t, a_page_has_its_parts_and_an_overview_every_command);
-    suite_add_tcase(s, t);
-    return s;
-}
+SUITE(cli_cmd_man, every_option_is_in_the_page,
+      a_page_has_its_parts_and_an_overview_every_command);

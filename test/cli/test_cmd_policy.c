@@ -3,9 +3,9 @@
 #include "policy/join.h"
 #include "learn/ckpt.h"
 #include "support/program.h"
+#include "support/suites.h"
 #include "support/tmpdir.h"
 
-#include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -40,7 +40,7 @@ static const char *run(char buf[1024], const char *text, const char *dir)
     return buf;
 }
 
-START_TEST(joins_and_merges)
+TEST(joins_and_merges)
 {
     char args[1024];
     const char *dir = strdup(tmpdir_new());
@@ -73,9 +73,8 @@ START_TEST(joins_and_merges)
     tmpdir_remove(dir);
     free((void *)dir);
 }
-END_TEST
 
-START_TEST(imports_what_passes_the_exam)
+TEST(imports_what_passes_the_exam)
 {
     char args[1024];
     const char *dir = strdup(tmpdir_new());
@@ -109,9 +108,8 @@ START_TEST(imports_what_passes_the_exam)
     tmpdir_remove(dir);
     free((void *)dir);
 }
-END_TEST
 
-START_TEST(what_it_refuses)
+TEST(what_it_refuses)
 {
     char args[1024];
     const char *dir = strdup(tmpdir_new());
@@ -138,16 +136,5 @@ START_TEST(what_it_refuses)
     tmpdir_remove(dir);
     free((void *)dir);
 }
-END_TEST
 
-Suite *suite_cli_cmd_policy(void);
-Suite *suite_cli_cmd_policy(void)
-{
-    Suite *s = suite_create("cli/cmd_policy");
-    TCase *t = tcase_create("cli/cmd_policy");
-    tcase_add_test(t, joins_and_merges);
-    tcase_add_test(t, imports_what_passes_the_exam);
-    tcase_add_test(t, what_it_refuses);
-    suite_add_tcase(s, t);
-    return s;
-}
+SUITE(cli_cmd_policy, joins_and_merges, imports_what_passes_the_exam, what_it_refuses);

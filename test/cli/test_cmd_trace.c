@@ -2,9 +2,9 @@
 #include "base/text.h"
 #include "cli/opt.h"
 #include "support/program.h"
+#include "support/suites.h"
 #include "support/tmpdir.h"
 
-#include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -47,7 +47,7 @@ static void expect(const char *args, int code, const char *const *parts)
 
 #define PARTS(...) ((const char *const[]){__VA_ARGS__, NULL})
 
-START_TEST(check_gives_a_verdict_per_file)
+TEST(check_gives_a_verdict_per_file)
 {
     put("good", "0 1\n1 2\n");
     put("mahi", "5\n900\n1900\n");
@@ -60,9 +60,8 @@ START_TEST(check_gives_a_verdict_per_file)
            PARTS("{\"rows\":", "\"verdict\": \"refused\", \"where\": \"worse:2\""));
     expect("check", OPT_EXIT_USAGE, PARTS("--help"));
 }
-END_TEST
 
-START_TEST(convert_writes_pensieve_text)
+TEST(convert_writes_pensieve_text)
 {
     put("in.csv", "timestamp_ms,kbps\n1000,500\n2500,800\n");
     expect("convert $/in.csv $/out", OPT_EXIT_DONE, PARTS("traces written: 1"));
@@ -78,9 +77,8 @@ START_TEST(convert_writes_pensieve_text)
     expect("convert $/in.csv", OPT_EXIT_USAGE, PARTS("--help"));
     expect("convert $/in.csv $/no/where", OPT_EXIT_FAILED, PARTS("/no/where"));
 }
-END_TEST
 
-START_TEST(convert_makes_a_trace_of_each_session)
+TEST(convert_makes_a_trace_of_each_session)
 {
     put("web.csv", "unit_id,target,fetch_time,bytes_sec\n1,a,1,125000\n1,a,1,250000\n"
                    "2,a,1,125000\n");
@@ -98,9 +96,8 @@ START_TEST(convert_makes_a_trace_of_each_session)
     expect("convert $ $/mixed --min-s 5 --json - 2> /dev/null", OPT_EXIT_DONE,
            PARTS("/mixed/plain\"", "/mixed/fcc-web-00001-2-a\", \"rows\": 2"));
 }
-END_TEST
 
-START_TEST(generate_is_reproducible)
+TEST(generate_is_reproducible)
 {
     expect("generate --out $/a --n 1 --seconds 30 --seed 4", OPT_EXIT_DONE,
            PARTS("6 traces", "CRC-32"));
@@ -120,9 +117,8 @@ START_TEST(generate_is_reproducible)
     expect("generate --out $/x --kind 5g", OPT_EXIT_USAGE, PARTS("'5g'", "3g-commute"));
     expect("generate --out $/no/where", OPT_EXIT_FAILED, PARTS("/no/where"));
 }
-END_TEST
 
-START_TEST(stats_per_trace_and_in_total)
+TEST(stats_per_trace_and_in_total)
 {
     put("a", "0 9\n2 1\n");
     put("b", "0 9\n1 4\n2 0\n");
@@ -137,9 +133,8 @@ START_TEST(stats_per_trace_and_in_total)
     put("c", "nonsense");
     expect("stats $", OPT_EXIT_FAILED, PARTS("c:1"));
 }
-END_TEST
 
-START_TEST(overlap_lists_what_eval_can_leave_out)
+TEST(overlap_lists_what_eval_can_leave_out)
 {
     expect("generate --out $/a --kind lte --n 2 --seconds 500", OPT_EXIT_DONE,
            PARTS("2"));
@@ -154,9 +149,8 @@ START_TEST(overlap_lists_what_eval_can_leave_out)
     expect("overlap $/a", OPT_EXIT_USAGE, PARTS("--help"));
     expect("overlap $/a $/none", OPT_EXIT_FAILED, PARTS("/none"));
 }
-END_TEST
 
-START_TEST(help_and_unknown_commands)
+TEST(help_and_unknown_commands)
 {
     expect("--help", OPT_EXIT_DONE, PARTS("usage: abrd trace COMMAND", "overlap"));
     expect("", OPT_EXIT_USAGE, PARTS("usage: abrd trace COMMAND"));
@@ -168,22 +162,8 @@ START_TEST(help_and_unknown_commands)
         expect(args, OPT_EXIT_DONE, PARTS("example:", "abrd trace"));
     }
 }
-END_TEST
 
-Suite *suite_cli_cmd_trace(void);
-Suite *suite_cli_cmd_trace(void)
-{
-    Suite *s = suite_create("cli/cmd_trace");
-    TCase *t = tcase_create("cli/cmd_trace");
-    tcase_set_timeout(t, 60);
-    tcase_add_checked_fixture(t, set_up, tear_down);
-    tcase_add_test(t, check_gives_a_verdict_per_file);
-    tcase_add_test(t, convert_writes_pensieve_text);
-    tcase_add_test(t, convert_makes_a_trace_of_each_session);
-    tcase_add_test(t, generate_is_reproducible);
-    tcase_add_test(t, stats_per_trace_and_in_total);
-    tcase_add_test(t, overlap_lists_what_eval_can_leave_out);
-    tcase_add_test(t, help_and_unknown_commands);
-    suite_add_tcase(s, t);
-    return s;
-}
+SUITE_SET_UP(cli_cmd_trace, 60, set_up, tear_down, check_gives_a_verdict_per_file,
+             convert_writes_pensieve_text, convert_makes_a_trace_of_each_session,
+             generate_is_reproducible, stats_per_trace_and_in_total,
+             overlap_lists_what_eval_can_leave_out, help_and_unknown_commands);

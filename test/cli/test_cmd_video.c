@@ -2,9 +2,9 @@
 #include "base/text.h"
 #include "cli/opt.h"
 #include "support/program.h"
+#include "support/suites.h"
 #include "support/tmpdir.h"
 
-#include <check.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -28,7 +28,7 @@ static void put(const char *name, const char *text)
                      0);
 }
 
-START_TEST(a_manifest_becomes_a_table_that_eval_plays)
+TEST(a_manifest_becomes_a_table_that_eval_plays)
 {
     snprintf(dir, sizeof dir, "%s", tmpdir_new());
     put("m.m3u8", "#EXTM3U\n#EXT-X-STREAM-INF:BANDWIDTH=500000\nlo.m3u8\n"
@@ -50,14 +50,5 @@ START_TEST(a_manifest_becomes_a_table_that_eval_plays)
     expect("video shwo x", OPT_EXIT_USAGE, "did you mean 'show'?");
     tmpdir_remove(dir);
 }
-END_TEST
 
-Suite *suite_cli_cmd_video(void);
-Suite *suite_cli_cmd_video(void)
-{
-    Suite *s = suite_create("cli/cmd_video");
-    TCase *t = tcase_create("cli/cmd_video");
-    tcase_add_test(t, a_manifest_becomes_a_table_that_eval_plays);
-    suite_add_tcase(s, t);
-    return s;
-}
+SUITE(cli_cmd_video, a_manifest_becomes_a_table_that_eval_plays);

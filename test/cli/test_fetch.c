@@ -1,8 +1,8 @@
 #include "cli/fetch.h"
 
-#include <check.h>
+#include "support/suites.h"
 
-START_TEST(other_schemes_and_nobody_there)
+TEST(other_schemes_and_nobody_there)
 {
     static const char *const urls[] = {"file:///etc/passwd", "gopher://127.0.0.1/",
                                        "http://127.0.0.1:1/", "http://"};
@@ -15,14 +15,5 @@ START_TEST(other_schemes_and_nobody_there)
         ck_assert(e.code < 0 && *e.detail);
     }
 }
-END_TEST
 
-Suite *suite_cli_fetch(void);
-Suite *suite_cli_fetch(void)
-{
-    Suite *s = suite_create("cli/fetch");
-    TCase *t = tcase_create("cli/fetch");
-    tcase_add_test(t, other_schemes_and_nobody_there);
-    suite_add_tcase(s, t);
-    return s;
-}
+SUITE(cli_fetch, other_schemes_and_nobody_there);

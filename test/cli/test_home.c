@@ -1,14 +1,14 @@
 #include "cli/home.h"
 
 #include "base/text.h"
+#include "support/suites.h"
 #include "support/tmpdir.h"
 
-#include <check.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-START_TEST(the_sources_are_found_from_the_build_folder)
+TEST(the_sources_are_found_from_the_build_folder)
 {
     struct err e = {0};
     char path[HOME_PATH];
@@ -19,9 +19,8 @@ START_TEST(the_sources_are_found_from_the_build_folder)
     ck_assert_str_eq(e.field, "no/such/file");
     ck_assert_ptr_nonnull(strstr(e.detail, "ABRD_HOME"));
 }
-END_TEST
 
-START_TEST(the_environment_decides_alone)
+TEST(the_environment_decides_alone)
 {
     struct err e = {0};
     char path[HOME_PATH];
@@ -33,15 +32,6 @@ START_TEST(the_environment_decides_alone)
     ck_assert_int_eq(home_find(path, "src/cli/home.h", &e), ERR_ABSENT);
     tmpdir_remove(dir);
 }
-END_TEST
 
-Suite *suite_cli_home(void);
-Suite *suite_cli_home(void)
-{
-    Suite *s = suite_create("cli/home");
-    TCase *t = tcase_create("cli/home");
-    tcase_add_test(t, the_sources_are_found_from_the_build_folder);
-    tcase_add_test(t, the_environment_decides_alone);
-    suite_add_tcase(s, t);
-    return s;
-}
+SUITE(cli_home, the_sources_are_found_from_the_build_folder,
+      the_environment_decides_alone);

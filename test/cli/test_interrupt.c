@@ -1,12 +1,13 @@
 #include "cli/interrupt.h"
 
-#include <check.h>
+#include "support/suites.h"
+
 #include <pthread.h>
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-START_TEST(the_first_signal_sets_the_flag)
+TEST(the_first_signal_sets_the_flag)
 {
     interrupt_catch();
     ck_assert(!interrupt_seen());
@@ -15,7 +16,6 @@ START_TEST(the_first_signal_sets_the_flag)
     ck_assert(interrupt_seen());
     ck_assert(interrupt_wait(1000));
 }
-END_TEST
 
 static void *send_signal(void *arg)
 {
@@ -24,7 +24,7 @@ static void *send_signal(void *arg)
     return NULL;
 }
 
-START_TEST(a_signal_to_another_thread_wakes_the_waiting_one)
+TEST(a_signal_to_another_thread_wakes_the_waiting_one)
 {
     interrupt_catch();
     pthread_t t;
@@ -32,9 +32,8 @@ START_TEST(a_signal_to_another_thread_wakes_the_waiting_one)
     ck_assert(interrupt_wait(1000));
     pthread_join(t, NULL);
 }
-END_TEST
 
-START_TEST(the_second_signal_kills)
+TEST(the_second_signal_kills)
 {
     pid_t child = fork();
     if (child == 0) {
@@ -48,9 +47,8 @@ START_TEST(the_second_signal_kills)
     ck_assert(WIFSIGNALED(status));
     ck_assert_int_eq(WTERMSIG(status), SIGINT);
 }
-END_TEST
 
-START_TEST(a_hangup_wakes_and_is_told_once)
+TEST(a_hangup_wakes_and_is_told_once)
 {
     interrupt_catch();
     interrupt_catch_hangup();
@@ -63,17 +61,7 @@ START_TEST(a_hangup_wakes_and_is_told_once)
     raise(SIGTERM);
     ck_assert(interrupt_wait(1000));
 }
-END_TEST
 
-Suite *suite_cli_interrupt(void);
-Suite *suite_cli_interrupt(void)
-{
-    Suite *s = suite_create("cli/interrupt");
-    TCase *t = tcase_create("cli/interrupt");
-    tcase_add_loop_test(t, the_first_signal_sets_the_flag, 0, 2);
-    tcase_add_test(t, a_signal_to_another_thread_wakes_the_waiting_one);
-    tcase_add_test(t, the_second_signal_kills);
-    tcase_add_test(t, a_hangup_wakes_and_is_told_once);
-    suite_add_tcase(s, t);
-    return s;
-}
+SUITE(cli_interrupt, TIMES(the_first_signal_sets_the_flag, 2),
+      a_signal_to_another_thread_wakes_the_waiting_one, the_second_signal_kills,
+      a_hangup_wakes_and_is_told_once);

@@ -1,21 +1,20 @@
 /* The frame of the program, tried from outside: build/<mode>/abrd next to this runner. */
 #include "cli/opt.h"
 #include "support/program.h"
+#include "support/suites.h"
 
-#include <check.h>
 #include <stdlib.h>
 #include <string.h>
 
-START_TEST(no_command_is_wrong_usage)
+TEST(no_command_is_wrong_usage)
 {
     struct program_result r = program_run("");
     ck_assert_int_eq(r.code, OPT_EXIT_USAGE);
     ck_assert_ptr_nonnull(strstr(r.text, "usage: abrd COMMAND"));
     program_free(&r);
 }
-END_TEST
 
-START_TEST(version_and_help)
+TEST(version_and_help)
 {
     struct program_result r = program_run("--version");
     ck_assert_int_eq(r.code, OPT_EXIT_DONE);
@@ -27,9 +26,8 @@ START_TEST(version_and_help)
     ck_assert_ptr_nonnull(strstr(r.text, "commands:"));
     program_free(&r);
 }
-END_TEST
 
-START_TEST(unknown_commands_are_named)
+TEST(unknown_commands_are_named)
 {
     struct program_result r = program_run("emulat --x");
     ck_assert_int_eq(r.code, OPT_EXIT_USAGE);
@@ -43,10 +41,9 @@ START_TEST(unknown_commands_are_named)
     ck_assert_int_eq(r.code, OPT_EXIT_USAGE);
     program_free(&r);
 }
-END_TEST
 
 /* what main.c answers itself, and the commands that have commands: no way leads in a circle */
-START_TEST(every_command_tells_of_itself_with_an_example)
+TEST(every_command_tells_of_itself_with_an_example)
 {
     static const char *const asked[] = {
         "man --help",   "completion --help", "help man",     "help completion",
@@ -61,36 +58,22 @@ START_TEST(every_command_tells_of_itself_with_an_example)
     program_expect("help version", OPT_EXIT_DONE, "commands:");
     program_expect("help help", OPT_EXIT_DONE, "commands:");
 }
-END_TEST
 
-START_TEST(two_outputs_do_not_share_standard_output)
+TEST(two_outputs_do_not_share_standard_output)
 {
     program_expect("trace check --csv - --json - traces", OPT_EXIT_USAGE,
                    "--csv and --json cannot both be -");
     program_expect("eval --json=- --csv=-", OPT_EXIT_USAGE, "cannot both be -");
 }
-END_TEST
 
-START_TEST(a_full_disk_is_not_success)
+TEST(a_full_disk_is_not_success)
 {
     struct program_result r = program_run("help > /dev/full");
     ck_assert_int_eq(r.code, OPT_EXIT_FAILED);
     ck_assert_ptr_nonnull(strstr(r.text, "standard output"));
     program_free(&r);
 }
-END_TEST
 
-Suite *suite_cli_main(void);
-Suite *suite_cli_main(void)
-{
-    Suite *s = suite_create("cli/main");
-    TCase *t = tcase_create("cli/main");
-    tcase_add_test(t, no_command_is_wrong_usage);
-    tcase_add_test(t, version_and_help);
-    tcase_add_test(t, unknown_commands_are_named);
-    tcase_add_test(t, every_command_tells_of_itself_with_an_example);
-    tcase_add_test(t, two_outputs_do_not_share_standard_output);
-    tcase_add_test(t, a_full_disk_is_not_success);
-    suite_add_tcase(s, t);
-    return s;
-}
+SUITE(cli_main, no_command_is_wrong_usage, version_and_help, unknown_commands_are_named,
+      every_command_tells_of_itself_with_an_example,
+      two_outputs_do_not_share_standard_output, a_full_disk_is_not_success);

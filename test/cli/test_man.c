@@ -2,8 +2,8 @@
 #include "cli/man.h"
 
 #include "support/capture.h"
+#include "support/suites.h"
 
-#include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -17,22 +17,20 @@ static void printed(const char *text, const char *want)
     free(got);
 }
 
-START_TEST(signs_of_roff_are_escaped)
+TEST(signs_of_roff_are_escaped)
 {
     printed(".ds", "\\&.ds\n");
     printed("a-b's \"x\" ~^`\\", "a\\-b\\(aqs \\(dqx\\(dq \\(ti\\(ha\\(ga\\e\n");
 }
-END_TEST
 
-START_TEST(indented_lines_stay_lines)
+TEST(indented_lines_stay_lines)
 {
     printed("one\ntwo\n\nthree", "one\ntwo\n.PP\nthree\n");
     printed("see:\n  a\n  b\nso", "see:\n.PP\n.nf\n  a\n  b\n.fi\n.PP\nso\n");
     printed("see:\n  a", "see:\n.PP\n.nf\n  a\n.fi\n");
 }
-END_TEST
 
-START_TEST(a_command_of_a_command_is_a_part)
+TEST(a_command_of_a_command_is_a_part)
 {
     double half = .5;
     const struct field opts[] = {
@@ -70,16 +68,6 @@ START_TEST(a_command_of_a_command_is_a_part)
     ck_assert_str_eq(got, want);
     free(got);
 }
-END_TEST
 
-Suite *suite_cli_man(void);
-Suite *suite_cli_man(void)
-{
-    Suite *s = suite_create("cli/man");
-    TCase *t = tcase_create("cli/man");
-    tcase_add_test(t, signs_of_roff_are_escaped);
-    tcase_add_test(t, indented_lines_stay_lines);
-    tcase_add_test(t, a_command_of_a_command_is_a_part);
-    suite_add_tcase(s, t);
-    return s;
-}
+SUITE(cli_man, signs_of_roff_are_escaped, indented_lines_stay_lines,
+      a_command_of_a_command_is_a_part);

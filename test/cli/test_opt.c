@@ -1,8 +1,8 @@
 #include "cli/opt.h"
 
 #include "support/capture.h"
+#include "support/suites.h"
 
-#include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -52,7 +52,7 @@ static int parse(struct values *v, const char *line, char words[512], int fd)
     return first < 0 ? first : argc - first;
 }
 
-START_TEST(every_type_is_read)
+TEST(every_type_is_read)
 {
     char words[512];
     struct values v = {.list = {1, {"default"}}};
@@ -74,9 +74,8 @@ START_TEST(every_type_is_read)
     ck_assert_double_eq(v.d, .25);
     ck_assert(v.flag);
 }
-END_TEST
 
-START_TEST(defaults_stay_when_nothing_is_said)
+TEST(defaults_stay_when_nothing_is_said)
 {
     char words[512];
     struct values v = {.i = 3, .text = "news", .list = {1, {"default"}}};
@@ -86,9 +85,8 @@ START_TEST(defaults_stay_when_nothing_is_said)
     ck_assert_str_eq(v.text, "news");
     ck_assert_str_eq(v.list.item[0], "default");
 }
-END_TEST
 
-START_TEST(dashes_end_the_options)
+TEST(dashes_end_the_options)
 {
     char words[512];
     struct values v = {0};
@@ -96,7 +94,6 @@ START_TEST(dashes_end_the_options)
     free(v.printed);
     ck_assert(!v.flag);
 }
-END_TEST
 
 static const struct {
     const char *line, *says;
@@ -117,7 +114,7 @@ static const struct {
     {"a b c", "too many arguments: 3, at most 2"},
 };
 
-START_TEST(mistakes_are_named_and_point_to_the_help)
+TEST(mistakes_are_named_and_point_to_the_help)
 {
     char words[512];
     struct values v = {0};
@@ -129,9 +126,8 @@ START_TEST(mistakes_are_named_and_point_to_the_help)
     ck_assert_ptr_nonnull(strstr(v.printed, "try 'abrd eval --help'"));
     free(v.printed);
 }
-END_TEST
 
-START_TEST(help_shows_the_table_and_the_defaults)
+TEST(help_shows_the_table_and_the_defaults)
 {
     char words[512];
     struct values v = {.i = 2,
@@ -159,9 +155,8 @@ START_TEST(help_shows_the_table_and_the_defaults)
                       v.printed);
     free(v.printed);
 }
-END_TEST
 
-START_TEST(missing_and_unwanted_arguments)
+TEST(missing_and_unwanted_arguments)
 {
     const struct field none[] = {{0}};
     struct opt_cmd cmd = {
@@ -181,9 +176,8 @@ START_TEST(missing_and_unwanted_arguments)
     ck_assert_ptr_nonnull(strstr(said, "what is 'y'?"));
     free(said);
 }
-END_TEST
 
-START_TEST(a_list_has_an_end)
+TEST(a_list_has_an_end)
 {
     const struct field_list *l = &(struct field_list){0};
     char line[1024] = "--policy ", words[1024];
@@ -194,7 +188,6 @@ START_TEST(a_list_has_an_end)
     ck_assert_ptr_nonnull(strstr(v.printed, "more than 64 items"));
     free(v.printed);
 }
-END_TEST
 
 /* ---- one setting, one row: a struct and a table of the test's own ---- */
 
@@ -235,7 +228,7 @@ static void prints(const char *word, const char *part, bool there)
     free(text);
 }
 
-START_TEST(a_row_is_seen_everywhere)
+TEST(a_row_is_seen_everywhere)
 {
     struct settings s = {.ttl_s = 5};
     int first;
@@ -273,9 +266,8 @@ START_TEST(a_row_is_seen_everywhere)
            "\n| `--ttl S` * | close after S seconds | 1 to 60 seconds | `5` |\n", true);
     prints(OPT_MARKDOWN, "\n| `--depth N` | depth of the tree |  | `2` |\n", true);
 }
-END_TEST
 
-START_TEST(long_help_is_wrapped)
+TEST(long_help_is_wrapped)
 {
     struct settings s = {0};
     const struct field opts[] = {{"depth", "N",
@@ -295,23 +287,8 @@ START_TEST(long_help_is_wrapped)
         ck_assert_msg(strlen(l) <= 100 && l[strlen(l) - 1] != ' ', "'%s'", l);
     free(text);
 }
-END_TEST
 
-Suite *suite_cli_opt(void);
-Suite *suite_cli_opt(void)
-{
-    Suite *s = suite_create("cli/opt");
-    TCase *t = tcase_create("cli/opt");
-    tcase_add_test(t, every_type_is_read);
-    tcase_add_test(t, defaults_stay_when_nothing_is_said);
-    tcase_add_test(t, dashes_end_the_options);
-    tcase_add_loop_test(t, mistakes_are_named_and_point_to_the_help, 0,
-                        sizeof refusals / sizeof *refusals);
-    tcase_add_test(t, help_shows_the_table_and_the_defaults);
-    tcase_add_test(t, missing_and_unwanted_arguments);
-    tcase_add_test(t, a_list_has_an_end);
-    tcase_add_test(t, a_row_is_seen_everywhere);
-    tcase_add_test(t, long_help_is_wrapped);
-    suite_add_tcase(s, t);
-    return s;
-}
+SUITE(cli_opt, every_type_is_read, defaults_stay_when_nothing_is_said,
+      dashes_end_the_options, ROWS(mistakes_are_named_and_point_to_the_help, refusals),
+      help_shows_the_table_and_the_defaults, missing_and_unwanted_arguments,
+      a_list_has_an_end, a_row_is_seen_everywhere, long_help_is_wrapped);

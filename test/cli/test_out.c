@@ -2,9 +2,9 @@
 
 #include "base/text.h"
 #include "support/capture.h"
+#include "support/suites.h"
 #include "support/tmpdir.h"
 
-#include <check.h>
 #include <jansson.h>
 #include <math.h>
 #include <stdlib.h>
@@ -38,7 +38,7 @@ static char *finish(struct out *o)
     return text;
 }
 
-START_TEST(the_table_is_aligned)
+TEST(the_table_is_aligned)
 {
     char *text = finish(two_rows(&(struct out_cfg){0}));
     ck_assert_str_eq(text, "policy           n      qoe  gap\n"
@@ -46,9 +46,8 @@ START_TEST(the_table_is_aligned)
                            "\u00fcber             -  -12.346    -\n");
     free(text);
 }
-END_TEST
 
-START_TEST(csv_quotes_and_keeps_digits)
+TEST(csv_quotes_and_keeps_digits)
 {
     char *text = finish(two_rows(&(struct out_cfg){.csv = "-"}));
     ck_assert_str_eq(text, "policy,n,qoe,gap\n"
@@ -56,9 +55,8 @@ START_TEST(csv_quotes_and_keeps_digits)
                            "\u00fcber,,-12.3456789012,\n");
     free(text);
 }
-END_TEST
 
-START_TEST(json_on_stdout_is_one_object_and_nothing_else)
+TEST(json_on_stdout_is_one_object_and_nothing_else)
 {
     struct out *o = two_rows(&(struct out_cfg){.json = "-"});
     capture_begin(STDERR_FILENO);
@@ -81,9 +79,8 @@ START_TEST(json_on_stdout_is_one_object_and_nothing_else)
     ck_assert_ptr_nonnull(strstr(text, "0.1}")); /* not 0.10000000000000001 */
     free(text);
 }
-END_TEST
 
-START_TEST(a_name_that_is_not_utf8_does_not_end_the_table)
+TEST(a_name_that_is_not_utf8_does_not_end_the_table)
 {
     struct err e = {0};
     struct out *o = out_new(&(struct out_cfg){.json = "-"}, &e);
@@ -98,9 +95,8 @@ START_TEST(a_name_that_is_not_utf8_does_not_end_the_table)
     json_decref(j);
     free(text);
 }
-END_TEST
 
-START_TEST(no_rows_is_still_json)
+TEST(no_rows_is_still_json)
 {
     struct err e = {0};
     char *text = finish(out_new(&(struct out_cfg){.json = "-"}, &e));
@@ -109,9 +105,8 @@ START_TEST(no_rows_is_still_json)
     json_decref(j);
     free(text);
 }
-END_TEST
 
-START_TEST(files_and_the_table)
+TEST(files_and_the_table)
 {
     const char *dir = tmpdir_new();
     const char *csv = tmpdir_path(dir, "r.csv"), *json = tmpdir_path(dir, "r.json");
@@ -128,9 +123,8 @@ START_TEST(files_and_the_table)
     free(j);
     tmpdir_remove(dir);
 }
-END_TEST
 
-START_TEST(what_cannot_work_is_refused_at_the_start)
+TEST(what_cannot_work_is_refused_at_the_start)
 {
     struct err e = {0};
     ck_assert_ptr_null(out_new(&(struct out_cfg){.csv = "-", .json = "-"}, &e));
@@ -141,9 +135,8 @@ START_TEST(what_cannot_work_is_refused_at_the_start)
     ck_assert_int_eq(e2.code, ERR_IO);
     ck_assert_str_eq(e2.field, "/no/such/folder/x.json");
 }
-END_TEST
 
-START_TEST(cells_are_columns_by_their_conversion)
+TEST(cells_are_columns_by_their_conversion)
 {
     struct err e = {0};
     struct out *o = out_new(&(struct out_cfg){.csv = "-"}, &e);
@@ -161,21 +154,9 @@ START_TEST(cells_are_columns_by_their_conversion)
     free(text);
     out_free(o);
 }
-END_TEST
 
-Suite *suite_cli_out(void);
-Suite *suite_cli_out(void)
-{
-    Suite *s = suite_create("cli/out");
-    TCase *t = tcase_create("cli/out");
-    tcase_add_test(t, the_table_is_aligned);
-    tcase_add_test(t, csv_quotes_and_keeps_digits);
-    tcase_add_test(t, json_on_stdout_is_one_object_and_nothing_else);
-    tcase_add_test(t, a_name_that_is_not_utf8_does_not_end_the_table);
-    tcase_add_test(t, no_rows_is_still_json);
-    tcase_add_test(t, files_and_the_table);
-    tcase_add_test(t, what_cannot_work_is_refused_at_the_start);
-    tcase_add_test(t, cells_are_columns_by_their_conversion);
-    suite_add_tcase(s, t);
-    return s;
-}
+SUITE(cli_out, the_table_is_aligned, csv_quotes_and_keeps_digits,
+      json_on_stdout_is_one_object_and_nothing_else,
+      a_name_that_is_not_utf8_does_not_end_the_table, no_rows_is_still_json,
+      files_and_the_table, what_cannot_work_is_refused_at_the_start,
+      cells_are_columns_by_their_conversion);

@@ -1,6 +1,7 @@
 #include "cli/override.h"
 
-#include <check.h>
+#include "support/suites.h"
+
 #include <string.h>
 
 static struct field *find(struct field *opts, const char *name)
@@ -10,7 +11,7 @@ static struct field *find(struct field *opts, const char *name)
     ck_abort_msg("no option is called %s", name);
 }
 
-START_TEST(options_fill_the_changes)
+TEST(options_fill_the_changes)
 {
     static struct override o;
     struct field opts[RECIPE_FIELDS_MAX + 1];
@@ -32,14 +33,5 @@ START_TEST(options_fill_the_changes)
     ck_assert_int_eq(recipe_fields_write(line, &o.changes, NULL), 0);
     ck_assert_str_eq(line, "experts=1 no-hint=yes");
 }
-END_TEST
 
-Suite *suite_cli_override(void);
-Suite *suite_cli_override(void)
-{
-    Suite *s = suite_create("cli/override");
-    TCase *t = tcase_create("all");
-    tcase_add_test(t, options_fill_the_changes);
-    suite_add_tcase(s, t);
-    return s;
-}
+SUITE(cli_override, options_fill_the_changes);

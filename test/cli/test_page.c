@@ -1,13 +1,13 @@
 /* What abrd eval --report writes is in test_cmd_eval.c. */
 #include "cli/page.h"
 
-#include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
 #include "base/text.h"
+#include "support/suites.h"
 #include "support/tmpdir.h"
 
 static void put(const char *dir, const char *rel, const char *text)
@@ -17,7 +17,7 @@ static void put(const char *dir, const char *rel, const char *text)
     ck_assert_msg(text_write_file(path, text, strlen(text), &e) == 0, "%s", e.detail);
 }
 
-START_TEST(all_four_assets_or_the_way_to_get_them)
+TEST(all_four_assets_or_the_way_to_get_them)
 {
     const char *dir = tmpdir_new();
     setenv("ABRD_HOME", dir, 1);
@@ -51,9 +51,8 @@ START_TEST(all_four_assets_or_the_way_to_get_them)
     page_assets_free(&a);
     tmpdir_remove(dir);
 }
-END_TEST
 
-START_TEST(points_are_sorted_and_ties_moved_apart)
+TEST(points_are_sorted_and_ties_moved_apart)
 {
     double x[4] = {3, 1, 3, 2}, y[4] = {30, 10, 31, 20};
     page_sort(x, y, 4);
@@ -63,9 +62,8 @@ START_TEST(points_are_sorted_and_ties_moved_apart)
     page_sort(z, NULL, 2);
     ck_assert(z[0] == -1 && z[1] > -1);
 }
-END_TEST
 
-START_TEST(names_of_files)
+TEST(names_of_files)
 {
     static const char *const bad[] = {"x",        "x.htm", ".html",
                                       "a b.html", "d/",    "/no/where.html"};
@@ -75,16 +73,6 @@ START_TEST(names_of_files)
         ck_assert_str_eq(e.field, "--report");
     }
 }
-END_TEST
 
-Suite *suite_cli_page(void);
-Suite *suite_cli_page(void)
-{
-    Suite *s = suite_create("cli/page");
-    TCase *t = tcase_create("cli/page");
-    tcase_add_test(t, all_four_assets_or_the_way_to_get_them);
-    tcase_add_test(t, points_are_sorted_and_ties_moved_apart);
-    tcase_add_test(t, names_of_files);
-    suite_add_tcase(s, t);
-    return s;
-}
+SUITE(cli_page, all_four_assets_or_the_way_to_get_them,
+      points_are_sorted_and_ties_moved_apart, names_of_files);

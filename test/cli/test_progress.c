@@ -2,8 +2,8 @@
 
 #include "base/clock.h"
 #include "support/capture.h"
+#include "support/suites.h"
 
-#include <check.h>
 #include <stdio.h>
 #include <math.h>
 #include <stdlib.h>
@@ -24,16 +24,15 @@ static const struct {
     {.01, 100, "", false, "train    1 %  2:45:00 left"},
 };
 
-START_TEST(the_line)
+TEST(the_line)
 {
     char buf[128];
     progress_line(buf, sizeof buf, "train", lines[_i].share, lines[_i].elapsed_s,
                   lines[_i].note, lines[_i].bar);
     ck_assert_str_eq(buf, lines[_i].line);
 }
-END_TEST
 
-START_TEST(off_a_terminal_a_line_comes_every_ten_seconds)
+TEST(off_a_terminal_a_line_comes_every_ten_seconds)
 {
     struct progress p;
     capture_begin(STDERR_FILENO);
@@ -47,9 +46,8 @@ START_TEST(off_a_terminal_a_line_comes_every_ten_seconds)
     ck_assert_str_eq(text, "eval   20 %  0:44 left\n");
     free(text);
 }
-END_TEST
 
-START_TEST(quiet_is_quiet)
+TEST(quiet_is_quiet)
 {
     struct progress p;
     capture_begin(STDERR_FILENO);
@@ -61,7 +59,6 @@ START_TEST(quiet_is_quiet)
     ck_assert_str_eq(text, "");
     free(text);
 }
-END_TEST
 
 /* ---- CPU time ---- */
 
@@ -73,7 +70,7 @@ static const char *cpu_line(const struct progress_cpu *s, double cpu_s)
 }
 
 /* a from 1 to 4 and from 6 to 9, b from 4 to 6, c from 9 to 9.5, of 10: c is below a tenth */
-START_TEST(cpu_time_by_hand)
+TEST(cpu_time_by_hand)
 {
     struct progress_cpu s = {0};
     ck_assert_str_eq(cpu_line(&s, .5), "0.5 s CPU");
@@ -86,9 +83,8 @@ START_TEST(cpu_time_by_hand)
     ck_assert_str_eq(cpu_line(&s, 9.5), "9.5 s CPU: a 6.0 s, b 2.0 s");
     ck_assert_str_eq(cpu_line(&s, 11), "11.0 s CPU: a 6.0 s, b 2.0 s, c 2.0 s");
 }
-END_TEST
 
-START_TEST(more_notes_of_cpu_time_than_room)
+TEST(more_notes_of_cpu_time_than_room)
 {
     struct progress_cpu s = {0};
     char note[16];
@@ -102,9 +98,8 @@ START_TEST(more_notes_of_cpu_time_than_room)
     progress_cpu_note(&s, 100, "n3");
     ck_assert_str_eq(cpu_line(&s, 150), "150.0 s CPU: n3 51.0 s");
 }
-END_TEST
 
-START_TEST(a_short_line_of_cpu_time_is_cut)
+TEST(a_short_line_of_cpu_time_is_cut)
 {
     struct progress_cpu s = {0};
     char line[20];
@@ -112,19 +107,7 @@ START_TEST(a_short_line_of_cpu_time_is_cut)
     progress_cpu_line(line, sizeof line, &s, 5);
     ck_assert_str_eq(line, "5.0 s CPU: somethin");
 }
-END_TEST
 
-Suite *suite_cli_progress(void);
-Suite *suite_cli_progress(void)
-{
-    Suite *s = suite_create("cli/progress");
-    TCase *t = tcase_create("cli/progress");
-    tcase_add_loop_test(t, the_line, 0, sizeof lines / sizeof *lines);
-    tcase_add_test(t, off_a_terminal_a_line_comes_every_ten_seconds);
-    tcase_add_test(t, quiet_is_quiet);
-    tcase_add_test(t, cpu_time_by_hand);
-    tcase_add_test(t, more_notes_of_cpu_time_than_room);
-    tcase_add_test(t, a_short_line_of_cpu_time_is_cut);
-    suite_add_tcase(s, t);
-    return s;
-}
+SUITE(cli_progress, ROWS(the_line, lines), off_a_terminal_a_line_comes_every_ten_seconds,
+      quiet_is_quiet, cpu_time_by_hand, more_notes_of_cpu_time_than_room,
+      a_short_line_of_cpu_time_is_cut);

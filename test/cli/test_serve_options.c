@@ -1,6 +1,5 @@
 #include "cli/serve_options.h"
 
-#include <check.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -12,6 +11,7 @@
 #include "policy/norga.h"
 #include "serve/session/service.h"
 #include "support/capture.h"
+#include "support/suites.h"
 #include "support/tmpdir.h"
 
 static const struct serve_options_cmd cmd = {
@@ -31,7 +31,7 @@ static int read_args(struct serve_options *s, const char *a, const char *b, cons
     return serve_options_read(s, &cmd, argc, argv);
 }
 
-START_TEST(options_win_over_the_file)
+TEST(options_win_over_the_file)
 {
     struct serve_options s;
     struct err e = {0};
@@ -50,9 +50,8 @@ START_TEST(options_win_over_the_file)
     ck_assert_double_eq(s.node.admit.address_rate, 1000); /* the default */
     tmpdir_remove(dir);
 }
-END_TEST
 
-START_TEST(tokens_are_one_word)
+TEST(tokens_are_one_word)
 {
     char token[SERVE_OPTIONS_TOKEN];
     const char *dir = strdup(tmpdir_new());
@@ -76,18 +75,16 @@ START_TEST(tokens_are_one_word)
     }
     tmpdir_remove(dir);
 }
-END_TEST
 
-START_TEST(what_was_given_is_taken)
+TEST(what_was_given_is_taken)
 {
     char buf[HOME_PATH];
     ck_assert_str_eq(serve_options_path("given", buf, "web"), "given");
     ck_assert_ptr_eq(serve_options_path(NULL, buf, "web"), buf);
     ck_assert_ptr_null(serve_options_path(NULL, buf, "no/such/file"));
 }
-END_TEST
 
-START_TEST(what_differs_is_named)
+TEST(what_differs_is_named)
 {
     struct serve_options a = serve_options_default(), b = a;
     int from = 0;
@@ -108,7 +105,6 @@ START_TEST(what_differs_is_named)
     }
     ck_assert_ptr_null(serve_options_differ(&a, &b, &live, &from));
 }
-END_TEST
 
 /* ---- limits: what an option takes, the service takes, and nothing beyond ---- */
 
@@ -222,7 +218,7 @@ static void try_limit(const struct limit *l, double v, bool taken)
     free((void *)dir);
 }
 
-START_TEST(options_and_service_have_the_same_limits)
+TEST(options_and_service_have_the_same_limits)
 {
     const struct limit *l = &LIMITS[_i];
     double beyond = l->whole ? 1 : 1e-9;
@@ -231,10 +227,9 @@ START_TEST(options_and_service_have_the_same_limits)
     try_limit(l, l->whole ? l->lo - 1 : l->lo - beyond, false);
     try_limit(l, l->whole ? l->hi + 1 : l->hi * (1 + beyond), false);
 }
-END_TEST
 
 /* No numeric option of what the service checks is left out of the table above. */
-START_TEST(every_option_with_limits_is_tried)
+TEST(every_option_with_limits_is_tried)
 {
     static const char *const elsewhere[] = {
         /* of the daemon's other parts */
@@ -265,19 +260,8 @@ START_TEST(every_option_with_limits_is_tried)
     free(help);
     ck_assert_int_ge(found, N_LIMITS);
 }
-END_TEST
 
-Suite *suite_cli_serve_options(void);
-Suite *suite_cli_serve_options(void)
-{
-    Suite *s = suite_create("cli/serve_options");
-    TCase *t = tcase_create("serve_options");
-    tcase_add_test(t, options_win_over_the_file);
-    tcase_add_test(t, tokens_are_one_word);
-    tcase_add_test(t, what_was_given_is_taken);
-    tcase_add_test(t, what_differs_is_named);
-    tcase_add_loop_test(t, options_and_service_have_the_same_limits, 0, N_LIMITS);
-    tcase_add_test(t, every_option_with_limits_is_tried);
-    suite_add_tcase(s, t);
-    return s;
-}
+SUITE(cli_serve_options, options_win_over_the_file, tokens_are_one_word,
+      what_was_given_is_taken, what_differs_is_named,
+      TIMES(options_and_service_have_the_same_limits, N_LIMITS),
+      every_option_with_limits_is_tried);

@@ -1,10 +1,11 @@
 /* What a mistyped option says is tried in test_cmd_eval.c, from outside. */
 #include "cli/setup.h"
 
-#include <check.h>
+#include "support/suites.h"
+
 #include <string.h>
 
-START_TEST(profiles_by_name_by_weights_or_otherwise)
+TEST(profiles_by_name_by_weights_or_otherwise)
 {
     struct setup_profile p[SETUP_PROFILES];
     struct setup s = setup_default();
@@ -31,9 +32,8 @@ START_TEST(profiles_by_name_by_weights_or_otherwise)
     ck_assert_int_eq(setup_profiles(p, &s, "all", &e), ERR_CONFLICT);
     ck_assert_str_eq(e.field, "--profile");
 }
-END_TEST
 
-START_TEST(corpus_parts)
+TEST(corpus_parts)
 {
     struct setup s = setup_default();
     struct err e = {0};
@@ -50,9 +50,8 @@ START_TEST(corpus_parts)
     ck_assert_int_eq(n[2], 7); /* a folder is taken whole */
     ck_assert_int_eq(n[0] + n[1], n[2]);
 }
-END_TEST
 
-START_TEST(generated_videos)
+TEST(generated_videos)
 {
     struct setup s = setup_default();
     struct err e = {0};
@@ -95,9 +94,8 @@ START_TEST(generated_videos)
     ck_assert_ptr_null(setup_video(&s, &e));
     ck_assert_int_eq(e.code, ERR_RANGE);
 }
-END_TEST
 
-START_TEST(player_and_link)
+TEST(player_and_link)
 {
     struct setup s = setup_default();
     ck_assert(setup_emu(&s).rtt_s == .08 && setup_emu(&s).buffer_max_s == 60);
@@ -107,17 +105,6 @@ START_TEST(player_and_link)
     struct emu_cfg emu = setup_emu(&s);
     ck_assert(emu.rtt_s == .02 && emu.buffer_max_s == 12 && emu.wrap == EMU_WRAP_NONE);
 }
-END_TEST
 
-Suite *suite_cli_setup(void);
-Suite *suite_cli_setup(void)
-{
-    Suite *s = suite_create("cli/setup");
-    TCase *t = tcase_create("cli/setup");
-    tcase_add_test(t, profiles_by_name_by_weights_or_otherwise);
-    tcase_add_test(t, corpus_parts);
-    tcase_add_test(t, generated_videos);
-    tcase_add_test(t, player_and_link);
-    suite_add_tcase(s, t);
-    return s;
-}
+SUITE(cli_setup, profiles_by_name_by_weights_or_otherwise, corpus_parts, generated_videos,
+      player_and_link);

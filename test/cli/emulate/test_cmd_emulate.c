@@ -3,15 +3,15 @@
 #include "cli/opt.h"
 #include "support/page_home.h"
 #include "support/program.h"
+#include "support/suites.h"
 #include "support/tmpdir.h"
 
-#include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-START_TEST(bad_requests_say_what_to_do)
+TEST(bad_requests_say_what_to_do)
 {
     program_expect("emulate --profile sports", OPT_EXIT_FAILED, "not documentary, live");
     program_expect("emulate --kind 5g", OPT_EXIT_FAILED, "volatile-low");
@@ -29,10 +29,9 @@ START_TEST(bad_requests_say_what_to_do)
                    "up, down or noise");
     program_expect("emulate --policy /nowhere.safetensors", OPT_EXIT_FAILED, "/nowhere");
 }
-END_TEST
 
 /* What an earlier run has written is not emptied by one that plays nothing. */
-START_TEST(a_run_that_fails_writes_nothing)
+TEST(a_run_that_fails_writes_nothing)
 {
     const char *dir = strdup(tmpdir_new()), *was = "{\"rows\": [{\"n\": 9}]}\n";
     struct err e = {0};
@@ -59,9 +58,8 @@ START_TEST(a_run_that_fails_writes_nothing)
     tmpdir_remove(dir);
     free((void *)dir);
 }
-END_TEST
 
-START_TEST(a_row_for_every_profile)
+TEST(a_row_for_every_profile)
 {
     program_expect(
         "emulate --viewers 9 --profile news,untagged --mu 1,2,3 --json - --quiet",
@@ -72,11 +70,10 @@ START_TEST(a_row_for_every_profile)
     program_expect("emulate --viewers 9 --profile untagged --quiet --csv -",
                    OPT_EXIT_DONE, "moe,untagged,traces,in process,9,432,");
 }
-END_TEST
 
 /* Three viewers in ten lie, and none of the policies that get out is more than 3 % worse in the
  * exam than one before it. */
-START_TEST(lies_do_not_get_out)
+TEST(lies_do_not_get_out)
 {
     struct program_result r =
         program_run("emulate --viewers 100 --kind volatile-low --learn --explore 1 "
@@ -88,7 +85,6 @@ START_TEST(lies_do_not_get_out)
     ck_assert_int_ge(atoi(updates + 3), 1);
     program_free(&r);
 }
-END_TEST
 
 /* "levels crc 0123abcd" of a run */
 static void levels_crc(char out[20], const char *args)
@@ -101,7 +97,7 @@ static void levels_crc(char out[20], const char *args)
     program_free(&r);
 }
 
-START_TEST(the_order_of_viewers_changes_nothing_without_learning)
+TEST(the_order_of_viewers_changes_nothing_without_learning)
 {
     char a[20], b[20], c[20];
     levels_crc(a, "emulate --viewers 20 --explore 1 --quiet");
@@ -110,9 +106,8 @@ START_TEST(the_order_of_viewers_changes_nothing_without_learning)
     ck_assert_str_eq(a, b);
     ck_assert_str_ne(a, c);
 }
-END_TEST
 
-START_TEST(learning_publishes_and_is_scored)
+TEST(learning_publishes_and_is_scored)
 {
     const char *dir = tmpdir_new();
     program_expect_in(
@@ -125,7 +120,6 @@ START_TEST(learning_publishes_and_is_scored)
                       OPT_EXIT_DONE, "learned.safetensors");
     tmpdir_remove(dir);
 }
-END_TEST
 
 /* The rows of the older profiles, with the crc of all their levels. */
 static void older_rows(char *out, size_t n, const char *args)
@@ -142,7 +136,7 @@ static void older_rows(char *out, size_t n, const char *args)
 
 /* Beside a profile that grows and learns, or without its viewers: the common policy learns
  * the same and everybody else gets the same levels. */
-START_TEST(older_profiles_do_not_notice_growth)
+TEST(older_profiles_do_not_notice_growth)
 {
     char with[2048], without[2048];
     older_rows(with, sizeof with,
@@ -153,9 +147,8 @@ START_TEST(older_profiles_do_not_notice_growth)
                "--explore 1 --quiet --csv - --silent");
     ck_assert_str_eq(with, without);
 }
-END_TEST
 
-START_TEST(a_added_profile_learns_and_is_scored)
+TEST(a_added_profile_learns_and_is_scored)
 {
     const char *dir = tmpdir_new();
     program_expect_in(
@@ -169,9 +162,8 @@ START_TEST(a_added_profile_learns_and_is_scored)
                    "--learn");
     tmpdir_remove(dir);
 }
-END_TEST
 
-START_TEST(what_viewers_saw_is_a_page)
+TEST(what_viewers_saw_is_a_page)
 {
     char dir[64];
     snprintf(dir, sizeof dir, "%s", page_home_new());
@@ -197,23 +189,10 @@ START_TEST(what_viewers_saw_is_a_page)
     unsetenv("ABRD_HOME");
     tmpdir_remove(dir);
 }
-END_TEST
 
-Suite *suite_cli_emulate_cmd_emulate(void);
-Suite *suite_cli_emulate_cmd_emulate(void)
-{
-    Suite *s = suite_create("cli/emulate/cmd_emulate");
-    TCase *t = tcase_create("cli/emulate/cmd_emulate");
-    tcase_set_timeout(t, 120);
-    tcase_add_test(t, bad_requests_say_what_to_do);
-    tcase_add_test(t, lies_do_not_get_out);
-    tcase_add_test(t, a_run_that_fails_writes_nothing);
-    tcase_add_test(t, a_row_for_every_profile);
-    tcase_add_test(t, the_order_of_viewers_changes_nothing_without_learning);
-    tcase_add_test(t, learning_publishes_and_is_scored);
-    tcase_add_test(t, older_profiles_do_not_notice_growth);
-    tcase_add_test(t, a_added_profile_learns_and_is_scored);
-    tcase_add_test(t, what_viewers_saw_is_a_page);
-    suite_add_tcase(s, t);
-    return s;
-}
+SUITE_WITHIN(cli_emulate_cmd_emulate, 120, bad_requests_say_what_to_do,
+             lies_do_not_get_out, a_run_that_fails_writes_nothing,
+             a_row_for_every_profile,
+             the_order_of_viewers_changes_nothing_without_learning,
+             learning_publishes_and_is_scored, older_profiles_do_not_notice_growth,
+             a_added_profile_learns_and_is_scored, what_viewers_saw_is_a_page);

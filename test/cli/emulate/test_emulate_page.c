@@ -3,14 +3,14 @@
 
 #include "base/text.h"
 #include "support/page_home.h"
+#include "support/suites.h"
 #include "support/tmpdir.h"
 
-#include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-START_TEST(chunks_become_viewers)
+TEST(chunks_become_viewers)
 {
     char dir[64], path[128];
     snprintf(dir, sizeof dir, "%s", page_home_new());
@@ -55,14 +55,5 @@ START_TEST(chunks_become_viewers)
     unsetenv("ABRD_HOME");
     tmpdir_remove(dir);
 }
-END_TEST
 
-Suite *suite_cli_emulate_emulate_page(void);
-Suite *suite_cli_emulate_emulate_page(void)
-{
-    Suite *s = suite_create("cli/emulate/emulate_page");
-    TCase *t = tcase_create("cli/emulate/emulate_page");
-    tcase_add_test(t, chunks_become_viewers);
-    suite_add_tcase(s, t);
-    return s;
-}
+SUITE(cli_emulate_emulate_page, chunks_become_viewers);

@@ -1,8 +1,8 @@
 #include "cli/emulate/gap.h"
 
-#include <check.h>
+#include "support/suites.h"
 
-START_TEST(profiles_add_up)
+TEST(profiles_add_up)
 {
     struct gap g;
     ck_assert_int_eq(gap_init(&g, 2, NULL), 0);
@@ -17,14 +17,5 @@ START_TEST(profiles_add_up)
     ck_assert_double_eq(g.most[1], 4);
     gap_free(&g);
 }
-END_TEST
 
-Suite *suite_cli_emulate_gap(void);
-Suite *suite_cli_emulate_gap(void)
-{
-    Suite *s = suite_create("cli/emulate/gap");
-    TCase *t = tcase_create("cli/emulate/gap");
-    tcase_add_test(t, profiles_add_up);
-    suite_add_tcase(s, t);
-    return s;
-}
+SUITE(cli_emulate_gap, profiles_add_up);

@@ -5,6 +5,7 @@
 #include "abr/manifests/video.h"
 #include "cli/emulate/viewers.h"
 #include "serve/hintless/merge_exam.h"
+#include "support/suites.h"
 #include "support/untagged_viewers.h"
 
 enum { LABELS = 419, SLOTS = 6, VIEWERS = 240, ROUTES = 3 };
@@ -157,7 +158,7 @@ static double attack(const char *what, enum hintless_mode mode, uint64_t from,
     return worst;
 }
 
-START_TEST(labels_of_one_address_cost_nobody_two_percent)
+TEST(labels_of_one_address_cost_nobody_two_percent)
 {
     for (int mode = HINTLESS_DEFAULT; mode <= HINTLESS_MERGE; mode++)
         for (int v = 0; v < QOE_PROFILES; v++) {
@@ -169,9 +170,8 @@ START_TEST(labels_of_one_address_cost_nobody_two_percent)
             ck_assert_msg(worst <= LOSS, "%s, %s: %.4f", ROUTE[mode], what, worst);
         }
 }
-END_TEST
 
-START_TEST(labels_of_many_addresses_cost_nobody_two_percent)
+TEST(labels_of_many_addresses_cost_nobody_two_percent)
 {
     for (int mode = HINTLESS_DEFAULT; mode <= HINTLESS_MERGE; mode++)
         for (int v = 0; v < QOE_PROFILES; v++) {
@@ -182,18 +182,16 @@ START_TEST(labels_of_many_addresses_cost_nobody_two_percent)
             ck_assert_msg(worst <= LOSS, "%s, %s: %.4f", ROUTE[mode], what, worst);
         }
 }
-END_TEST
 
 /* The test above can fail: without an exam the same lies do great harm. */
-START_TEST(without_an_exam_they_would)
+TEST(without_an_exam_they_would)
 {
     f.optional.hintless.exam_links = 0;
     ck_assert_double_gt(attack("no exam", HINTLESS_MERGE, 0, "news"), .2);
     ck_assert_double_gt(attack("no exam", HINTLESS_IDENTIFY, 0, "news"), .1);
 }
-END_TEST
 
-START_TEST(sessions_that_watched_nothing_count_nothing)
+TEST(sessions_that_watched_nothing_count_nothing)
 {
     start(HINTLESS_MERGE);
     struct hintless_stats before = stats();
@@ -231,10 +229,9 @@ START_TEST(sessions_that_watched_nothing_count_nothing)
     ck_assert_double_gt(stats().mix[2], before.mix[2]);
     served_kill(&f);
 }
-END_TEST
 
 /* False reports move the bandit as well: the merge that it wants is examined all the same. */
-START_TEST(false_outcomes_do_not_pass_the_exam)
+TEST(false_outcomes_do_not_pass_the_exam)
 {
     f.optional.hintless.bandit.eta = .1;
     f.optional.hintless.bandit.gamma = 0;
@@ -261,10 +258,9 @@ START_TEST(false_outcomes_do_not_pass_the_exam)
     ck_assert_double_le(show("false outcomes", "merge", &before, &after), LOSS);
     served_kill(&f);
 }
-END_TEST
 
 /* A merge that was learned without an exam, as by an older program, is not served after a start. */
-START_TEST(a_state_file_brings_no_merge_that_fails)
+TEST(a_state_file_brings_no_merge_that_fails)
 {
     f.cfg.data_dir = f.data;
     f.optional.hintless.exam_links = 0;
@@ -308,26 +304,15 @@ START_TEST(a_state_file_brings_no_merge_that_fails)
     ck_assert_double_lt(stats().hint_share, 1);
     served_kill(&f);
 }
-END_TEST
 
 static void nothing(void)
 {
     served_end(&f);
 }
 
-Suite *suite_cli_emulate_labels(void);
-Suite *suite_cli_emulate_labels(void)
-{
-    Suite *s = suite_create("cli/emulate/labels");
-    TCase *t = tcase_create("cli/emulate/labels");
-    tcase_set_timeout(t, 300);
-    tcase_add_checked_fixture(t, setup_shipped, nothing);
-    tcase_add_test(t, sessions_that_watched_nothing_count_nothing);
-    tcase_add_test(t, labels_of_one_address_cost_nobody_two_percent);
-    tcase_add_test(t, labels_of_many_addresses_cost_nobody_two_percent);
-    tcase_add_test(t, without_an_exam_they_would);
-    tcase_add_test(t, a_state_file_brings_no_merge_that_fails);
-    tcase_add_test(t, false_outcomes_do_not_pass_the_exam);
-    suite_add_tcase(s, t);
-    return s;
-}
+SUITE_SET_UP(cli_emulate_labels, 300, setup_shipped, nothing,
+             sessions_that_watched_nothing_count_nothing,
+             labels_of_one_address_cost_nobody_two_percent,
+             labels_of_many_addresses_cost_nobody_two_percent, without_an_exam_they_would,
+             a_state_file_brings_no_merge_that_fails,
+             false_outcomes_do_not_pass_the_exam);

@@ -3,9 +3,9 @@
 #include "cli/opt.h"
 #include "support/page_home.h"
 #include "support/program.h"
+#include "support/suites.h"
 #include "support/tmpdir.h"
 
-#include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,7 +13,7 @@
 
 #define GOLDEN "--traces test/golden/traces --video test/golden/video"
 
-START_TEST(table_has_a_row_per_policy_and_profile)
+TEST(table_has_a_row_per_policy_and_profile)
 {
     struct program_result r = program_run(
         "eval " GOLDEN " --policy buffer,fixed-0 --profile live,news --csv -");
@@ -34,10 +34,9 @@ START_TEST(table_has_a_row_per_policy_and_profile)
     program_expect("eval " GOLDEN " --policy fixed-0 --mu 1,0,0", OPT_EXIT_DONE,
                    "custom");
 }
-END_TEST
 
 /* The default includes abrd's own policy; without its file the other policies are scored. */
-START_TEST(without_options_the_shipped_policy_is_scored)
+TEST(without_options_the_shipped_policy_is_scored)
 {
     struct program_result r = program_run("eval " GOLDEN " 2> /dev/null");
     ck_assert_int_eq(r.code, OPT_EXIT_DONE);
@@ -59,10 +58,9 @@ START_TEST(without_options_the_shipped_policy_is_scored)
     program_free(&r);
     unsetenv("ABRD_HOME");
 }
-END_TEST
 
 /* level 0 of the ladder for ever: .3 Mbit/s, and one switch from level 1 */
-START_TEST(utility_and_weights_reach_the_emulator)
+TEST(utility_and_weights_reach_the_emulator)
 {
     struct program_result r =
         program_run("eval " GOLDEN " --policy fixed-0 --mu 1,0,0 --csv - 2> /dev/null");
@@ -74,9 +72,8 @@ START_TEST(utility_and_weights_reach_the_emulator)
     ck_assert_msg(strstr(r.text, "fixed-0,custom,traces,7,0,0,0,0.3,"), "%s", r.text);
     program_free(&r);
 }
-END_TEST
 
-START_TEST(gain_compares_with_the_better_mpc)
+TEST(gain_compares_with_the_better_mpc)
 {
     struct program_result r = program_run("eval " GOLDEN " --gain mpc --policy rate");
     ck_assert_int_eq(r.code, OPT_EXIT_DONE);
@@ -86,10 +83,9 @@ START_TEST(gain_compares_with_the_better_mpc)
     ck_assert_ptr_nonnull(strstr(r.text, "mpc over the best of mpc and mpc-default"));
     program_free(&r);
 }
-END_TEST
 
 /* Over itself a policy gains nothing. */
-START_TEST(gain_over_a_bar_of_ones_own)
+TEST(gain_over_a_bar_of_ones_own)
 {
     struct program_result r = program_run(
         "eval " GOLDEN " --gain rate --over rate --policy buffer --csv - 2> /dev/null");
@@ -98,9 +94,8 @@ START_TEST(gain_over_a_bar_of_ones_own)
     ck_assert_ptr_nonnull(strstr(r.text, ",rate,0,0,0,1,1,1\n"));
     program_free(&r);
 }
-END_TEST
 
-START_TEST(oracle_gives_shares)
+TEST(oracle_gives_shares)
 {
     struct program_result r =
         program_run("eval " GOLDEN
@@ -111,9 +106,8 @@ START_TEST(oracle_gives_shares)
     ck_assert_ptr_nonnull(strstr(r.text, "gap_closed,gap_closed_lo,gap_closed_hi"));
     program_free(&r);
 }
-END_TEST
 
-START_TEST(drawn_weights)
+TEST(drawn_weights)
 {
     struct program_result r = program_run(
         "eval " GOLDEN " --policy rate,fixed-5,mpc --mu-draws 5 --worst 2 --csv - "
@@ -134,16 +128,14 @@ START_TEST(drawn_weights)
     program_expect("eval --mu-draws 5 --profile live", OPT_EXIT_USAGE, "--profile");
     program_expect("eval --mu-draws 5 --policy oracle", OPT_EXIT_USAGE, "oracle");
 }
-END_TEST
 
-START_TEST(bundled_corpus_is_the_default)
+TEST(bundled_corpus_is_the_default)
 {
     program_expect("eval --policy fixed-0", OPT_EXIT_DONE, "traces:");
     program_expect("eval --policy fixed-0 --part train", OPT_EXIT_DONE, "traces:");
 }
-END_TEST
 
-START_TEST(exclude_reads_names)
+TEST(exclude_reads_names)
 {
     const char *dir = tmpdir_new();
     const char *path = tmpdir_path(dir, "names");
@@ -157,7 +149,6 @@ START_TEST(exclude_reads_names)
     program_expect(args, OPT_EXIT_FAILED, "none");
     tmpdir_remove(dir);
 }
-END_TEST
 
 static char dir[64];
 
@@ -173,7 +164,7 @@ static void expect(const char *args, int code, const char *part)
     program_expect(full, code, part);
 }
 
-START_TEST(a_page_and_every_chunk)
+TEST(a_page_and_every_chunk)
 {
     snprintf(dir, sizeof dir, "%s", page_home_new());
     expect(GOLDEN " --policy buffer,mpc,oracle --profile live,news --report $/page.html "
@@ -219,7 +210,6 @@ START_TEST(a_page_and_every_chunk)
     unsetenv("ABRD_HOME");
     tmpdir_remove(dir);
 }
-END_TEST
 
 static int fields(const char *line)
 {
@@ -229,7 +219,7 @@ static int fields(const char *line)
     return n;
 }
 
-START_TEST(every_chunk_on_standard_output)
+TEST(every_chunk_on_standard_output)
 {
     snprintf(dir, sizeof dir, "%s", tmpdir_new());
     expect(GOLDEN " --policy buffer --profile live --quiet --trajectories - > $/all.csv",
@@ -243,10 +233,9 @@ START_TEST(every_chunk_on_standard_output)
     expect("--json - --trajectories -", OPT_EXIT_USAGE, "cannot both be -");
     tmpdir_remove(dir);
 }
-END_TEST
 
 /* As long as a path may be, not as a name in a table may. */
-START_TEST(a_checkpoint_far_down)
+TEST(a_checkpoint_far_down)
 {
     snprintf(dir, sizeof dir, "%s", page_home_new());
     char far[200], args[2048], file[512];
@@ -272,9 +261,8 @@ START_TEST(a_checkpoint_far_down)
     unsetenv("ABRD_HOME");
     tmpdir_remove(dir);
 }
-END_TEST
 
-START_TEST(mistakes_are_named)
+TEST(mistakes_are_named)
 {
     program_expect("eval --policy nope", OPT_EXIT_USAGE,
                    "known are fixed-N, random, rate");
@@ -297,27 +285,10 @@ START_TEST(mistakes_are_named)
     program_expect("eval --chunk-s 11", OPT_EXIT_USAGE, "--chunk-s");
     program_expect("eval --buffer-s 2", OPT_EXIT_FAILED, "buffer_max_s");
 }
-END_TEST
 
-Suite *suite_cli_eval_cmd_eval(void);
-Suite *suite_cli_eval_cmd_eval(void)
-{
-    Suite *s = suite_create("cli/eval/cmd_eval");
-    TCase *t = tcase_create("cli/eval/cmd_eval");
-    tcase_set_timeout(t, 60);
-    tcase_add_test(t, table_has_a_row_per_policy_and_profile);
-    tcase_add_test(t, without_options_the_shipped_policy_is_scored);
-    tcase_add_test(t, utility_and_weights_reach_the_emulator);
-    tcase_add_test(t, gain_compares_with_the_better_mpc);
-    tcase_add_test(t, gain_over_a_bar_of_ones_own);
-    tcase_add_test(t, oracle_gives_shares);
-    tcase_add_test(t, drawn_weights);
-    tcase_add_test(t, bundled_corpus_is_the_default);
-    tcase_add_test(t, exclude_reads_names);
-    tcase_add_test(t, a_page_and_every_chunk);
-    tcase_add_test(t, every_chunk_on_standard_output);
-    tcase_add_test(t, a_checkpoint_far_down);
-    tcase_add_test(t, mistakes_are_named);
-    suite_add_tcase(s, t);
-    return s;
-}
+SUITE_WITHIN(cli_eval_cmd_eval, 60, table_has_a_row_per_policy_and_profile,
+             without_options_the_shipped_policy_is_scored,
+             utility_and_weights_reach_the_emulator, gain_compares_with_the_better_mpc,
+             gain_over_a_bar_of_ones_own, oracle_gives_shares, drawn_weights,
+             bundled_corpus_is_the_default, exclude_reads_names, a_page_and_every_chunk,
+             every_chunk_on_standard_output, a_checkpoint_far_down, mistakes_are_named);

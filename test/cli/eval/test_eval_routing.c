@@ -2,14 +2,14 @@
 #include "cli/eval/eval_routing.h"
 
 #include "support/program.h"
+#include "support/suites.h"
 
-#include <check.h>
 #include <string.h>
 
 #define GOLDEN "--traces test/golden/traces --video test/golden/video"
 #define SHIPPED "deploy/policy/moe.safetensors"
 
-START_TEST(a_policy_against_itself)
+TEST(a_policy_against_itself)
 {
     struct program_result r = program_run("eval " GOLDEN " --policy moe,moe:" SHIPPED
                                           " --routing --profile live,news --csv -");
@@ -26,25 +26,14 @@ START_TEST(a_policy_against_itself)
     ck_assert_msg(strstr(second, ",0\n") != NULL, "nothing changes, but\n%s", r.text);
     program_free(&r);
 }
-END_TEST
 
-START_TEST(what_does_not_go_together)
+TEST(what_does_not_go_together)
 {
     program_expect("eval " GOLDEN " --policy bola --routing", OPT_EXIT_FAILED,
                    "has no routers");
     program_expect("eval " GOLDEN " --policy moe --routing --gain moe", OPT_EXIT_USAGE,
                    "--routing cannot be combined");
 }
-END_TEST
 
-Suite *suite_cli_eval_eval_routing(void);
-Suite *suite_cli_eval_eval_routing(void)
-{
-    Suite *s = suite_create("cli/eval/eval_routing");
-    TCase *t = tcase_create("all");
-    tcase_set_timeout(t, 60);
-    tcase_add_test(t, a_policy_against_itself);
-    tcase_add_test(t, what_does_not_go_together);
-    suite_add_tcase(s, t);
-    return s;
-}
+SUITE_WITHIN(cli_eval_eval_routing, 60, a_policy_against_itself,
+             what_does_not_go_together);

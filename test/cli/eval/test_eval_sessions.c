@@ -2,9 +2,9 @@
 #include "cli/eval/eval_sessions.h"
 
 #include "base/text.h"
+#include "support/suites.h"
 #include "support/tmpdir.h"
 
-#include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,7 +28,7 @@ static double mean_reward(const char *text, const char *trace)
     return sum / n;
 }
 
-START_TEST(rows_are_what_was_scored)
+TEST(rows_are_what_was_scored)
 {
     struct err e = {0};
     struct corpus *corpus = corpus_load("test/golden/traces", CORPUS_ALL, &e);
@@ -76,15 +76,5 @@ START_TEST(rows_are_what_was_scored)
     video_free(video);
     corpus_free(corpus);
 }
-END_TEST
 
-Suite *suite_cli_eval_eval_sessions(void);
-Suite *suite_cli_eval_eval_sessions(void)
-{
-    Suite *s = suite_create("cli/eval/eval_sessions");
-    TCase *t = tcase_create("cli/eval/eval_sessions");
-    tcase_set_timeout(t, 60);
-    tcase_add_test(t, rows_are_what_was_scored);
-    suite_add_tcase(s, t);
-    return s;
-}
+SUITE_WITHIN(cli_eval_eval_sessions, 60, rows_are_what_was_scored);

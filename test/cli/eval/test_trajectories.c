@@ -1,9 +1,9 @@
 #include "cli/eval/trajectories.h"
 
 #include "base/text.h"
+#include "support/suites.h"
 #include "support/tmpdir.h"
 
-#include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -64,7 +64,7 @@ static char *written(const char *name, int with)
     "stall_s,buffer_s,buffer_after_s,reward"
 #define VALUES "1,1,2000,1000000,1.5,0.5,16000,0,3.5,7,-0.25"
 
-START_TEST(csv)
+TEST(csv)
 {
     char *text = written("t.csv", 0);
     ck_assert_str_eq(text, COLUMNS "\nmpc,live,\"a \"\"b\"\",c\"," VALUES
@@ -80,9 +80,8 @@ START_TEST(csv)
     ck_assert_ptr_nonnull(strstr(text, ",obs127\n"));
     free(text);
 }
-END_TEST
 
-START_TEST(json_lines)
+TEST(json_lines)
 {
     char *text = written("t.jsonl", TRAJECTORIES_PROBS | TRAJECTORIES_OBS);
     ck_assert_ptr_nonnull(
@@ -96,9 +95,8 @@ START_TEST(json_lines)
     ck_assert_str_eq(text + strlen(text) - 3, "]}\n");
     free(text);
 }
-END_TEST
 
-START_TEST(nothing_is_left_of_what_was_not_closed)
+TEST(nothing_is_left_of_what_was_not_closed)
 {
     struct err e = {0};
     struct trajectories *t = trajectories_new(tmpdir_path(dir, "x.csv"), 0, 2, &e);
@@ -110,17 +108,6 @@ START_TEST(nothing_is_left_of_what_was_not_closed)
     ck_assert_int_eq(e.code, ERR_IO);
     trajectories_free(NULL);
 }
-END_TEST
 
-Suite *suite_cli_eval_trajectories(void);
-Suite *suite_cli_eval_trajectories(void)
-{
-    Suite *s = suite_create("cli/eval/trajectories");
-    TCase *t = tcase_create("cli/eval/trajectories");
-    tcase_add_checked_fixture(t, set_up, tear_down);
-    tcase_add_test(t, csv);
-    tcase_add_test(t, json_lines);
-    tcase_add_test(t, nothing_is_left_of_what_was_not_closed);
-    suite_add_tcase(s, t);
-    return s;
-}
+SUITE_SET_UP(cli_eval_trajectories, 0, set_up, tear_down, csv, json_lines,
+             nothing_is_left_of_what_was_not_closed);

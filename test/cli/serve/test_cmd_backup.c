@@ -1,16 +1,16 @@
 /* abrd backup from outside: what it says and its exit code; test/http/backup.mjs tries it beside a
  * daemon that answers. */
 #include "support/program.h"
+#include "support/suites.h"
 #include "support/tmpdir.h"
 
-#include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "serve/store/store_sqlite.h"
 
-START_TEST(exit_codes)
+TEST(exit_codes)
 {
     char args[700], dir[256];
     struct err e = {0};
@@ -28,14 +28,5 @@ START_TEST(exit_codes)
     store.free(store.self);
     tmpdir_remove(dir);
 }
-END_TEST
 
-Suite *suite_cli_serve_cmd_backup(void);
-Suite *suite_cli_serve_cmd_backup(void)
-{
-    Suite *s = suite_create("cli/serve/cmd_backup");
-    TCase *t = tcase_create("cmd_backup");
-    tcase_add_test(t, exit_codes);
-    suite_add_tcase(s, t);
-    return s;
-}
+SUITE(cli_serve_cmd_backup, exit_codes);

@@ -1,14 +1,14 @@
 /* abrd doctor from outside: what it says and its exit code. */
 #include "support/program.h"
+#include "support/suites.h"
 #include "support/tmpdir.h"
 
-#include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
-START_TEST(exit_codes)
+TEST(exit_codes)
 {
     char args[512];
     const char *dir = strdup(tmpdir_new());
@@ -23,14 +23,5 @@ START_TEST(exit_codes)
     program_expect("doctor --config /no/such.conf", 2, "/no/such.conf");
     tmpdir_remove(dir);
 }
-END_TEST
 
-Suite *suite_cli_serve_cmd_doctor(void);
-Suite *suite_cli_serve_cmd_doctor(void)
-{
-    Suite *s = suite_create("cli/serve/cmd_doctor");
-    TCase *t = tcase_create("cmd_doctor");
-    tcase_add_test(t, exit_codes);
-    suite_add_tcase(s, t);
-    return s;
-}
+SUITE(cli_serve_cmd_doctor, exit_codes);

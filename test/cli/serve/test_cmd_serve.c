@@ -1,10 +1,10 @@
 /* The program's own words; that it serves is tested in test/http. */
 #include "cli/cmd.h"
 
-#include <check.h>
 #include <string.h>
 
 #include "support/program.h"
+#include "support/suites.h"
 
 static const struct {
     const char *args, *said;
@@ -22,22 +22,12 @@ static const struct {
     {"serve --port 0 --admin-token-file /no/such/token", "/no/such/token", 1},
 };
 
-START_TEST(it_says_what_is_wrong)
+TEST(it_says_what_is_wrong)
 {
     struct program_result r = program_run(runs[_i].args);
     ck_assert_msg(r.code == runs[_i].code && strstr(r.text, runs[_i].said) != NULL,
                   "abrd %s: exit %d, %s", runs[_i].args, r.code, r.text);
     program_free(&r);
 }
-END_TEST
 
-Suite *suite_cli_serve_cmd_serve(void);
-Suite *suite_cli_serve_cmd_serve(void)
-{
-    Suite *s = suite_create("cli/serve/cmd_serve");
-    TCase *t = tcase_create("cli/serve/cmd_serve");
-    tcase_set_timeout(t, 30);
-    tcase_add_loop_test(t, it_says_what_is_wrong, 0, sizeof runs / sizeof *runs);
-    suite_add_tcase(s, t);
-    return s;
-}
+SUITE_WITHIN(cli_serve_cmd_serve, 30, ROWS(it_says_what_is_wrong, runs));

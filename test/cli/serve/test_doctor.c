@@ -1,7 +1,6 @@
 /* What the doctor finds; the command is tried from outside in test_cmd_doctor.c. */
 #include "cli/serve/doctor.h"
 
-#include <check.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,6 +12,7 @@
 #include "base/text.h"
 #include "serve/http/listen.h"
 #include "serve/store/store_sqlite.h"
+#include "support/suites.h"
 #include "support/tmpdir.h"
 
 static const char *dir;
@@ -60,7 +60,7 @@ static void write_text(const char *name, const char *text, mode_t mode)
     ck_assert_int_eq(chmod(path, mode), 0);
 }
 
-START_TEST(a_sound_house)
+TEST(a_sound_house)
 {
     r = (struct doctor_report){0};
     doctor_examine(&r, &s);
@@ -75,9 +75,8 @@ START_TEST(a_sound_house)
     expect("port", DOCTOR_OK, "is free");
     expect("clock", DOCTOR_OK, "plausible");
 }
-END_TEST
 
-START_TEST(folders)
+TEST(folders)
 {
     chmod(dir, 0777);
     expect("folder", DOCTOR_WARN, "chmod go-w");
@@ -89,9 +88,8 @@ START_TEST(folders)
     s.service.data_dir = NULL;
     expect("folder", DOCTOR_WARN, "nothing is stored");
 }
-END_TEST
 
-START_TEST(stores)
+TEST(stores)
 {
     struct err e = {0};
     struct store store;
@@ -133,10 +131,9 @@ START_TEST(stores)
     doctor_accept_loss(&r, &s);
     ck_assert_ptr_nonnull(strstr(r.at[0].detail, "--data"));
 }
-END_TEST
 
 /* A folder that a daemon has used, and a file that is gone. */
-START_TEST(files_that_are_missing)
+TEST(files_that_are_missing)
 {
     struct err e = {0};
     struct store store;
@@ -169,9 +166,8 @@ START_TEST(files_that_are_missing)
     for (int i = 0; i < r.n; i++)
         ck_assert_str_ne(r.at[i].what, "missing");
 }
-END_TEST
 
-START_TEST(weights)
+TEST(weights)
 {
     write_text("policy.safetensors", "no weights", 0600);
     expect("learned", DOCTOR_FAIL, "keeps it as .bad");
@@ -181,9 +177,8 @@ START_TEST(weights)
     s.optional.hintless.merge_policy = "/no/such/file";
     expect("merge-policy", DOCTOR_FAIL, "--merge-policy");
 }
-END_TEST
 
-START_TEST(tokens)
+TEST(tokens)
 {
     s.node.bind = "0.0.0.0";
     expect("token", DOCTOR_FAIL, "--admin-token-file");
@@ -208,9 +203,8 @@ START_TEST(tokens)
     write_text("token", "short\n", 0600);
     expect("token", DOCTOR_FAIL, "one token");
 }
-END_TEST
 
-START_TEST(access_rules)
+TEST(access_rules)
 {
     expect("access", DOCTOR_OK, "are valid");
     s.node.allow_origin = "*";
@@ -221,9 +215,8 @@ START_TEST(access_rules)
     s.node.admit.trust_proxy = "10.0.0.1/8";
     expect("access", DOCTOR_FAIL, "trust-proxy");
 }
-END_TEST
 
-START_TEST(servers_of_media)
+TEST(servers_of_media)
 {
     struct err e = {0};
     char text[80];
@@ -234,9 +227,8 @@ START_TEST(servers_of_media)
     close(fd);
     expect("origin", DOCTOR_WARN, "players that request its media get 502");
 }
-END_TEST
 
-START_TEST(ports)
+TEST(ports)
 {
     struct err e = {0};
     int fd = listen_open(s.node.bind, &s.node.port, &e);
@@ -253,9 +245,8 @@ START_TEST(ports)
     s.node.bind = "no.such.host.invalid";
     expect("port", DOCTOR_FAIL, "no.such.host.invalid");
 }
-END_TEST
 
-START_TEST(limits_and_pages)
+TEST(limits_and_pages)
 {
     s.node.workers = 64;
     s.node.http.max_connections = 60000;
@@ -263,24 +254,7 @@ START_TEST(limits_and_pages)
     s.node.web_dir = "src";
     expect("pages", DOCTOR_FAIL, "index.html");
 }
-END_TEST
 
-Suite *suite_cli_serve_doctor(void);
-Suite *suite_cli_serve_doctor(void)
-{
-    Suite *suite = suite_create("cli/serve/doctor");
-    TCase *t = tcase_create("doctor");
-    tcase_add_checked_fixture(t, setup, teardown);
-    tcase_add_test(t, a_sound_house);
-    tcase_add_test(t, folders);
-    tcase_add_test(t, stores);
-    tcase_add_test(t, files_that_are_missing);
-    tcase_add_test(t, weights);
-    tcase_add_test(t, tokens);
-    tcase_add_test(t, access_rules);
-    tcase_add_test(t, ports);
-    tcase_add_test(t, servers_of_media);
-    tcase_add_test(t, limits_and_pages);
-    suite_add_tcase(suite, t);
-    return suite;
-}
+SUITE_SET_UP(cli_serve_doctor, 0, setup, teardown, a_sound_house, folders, stores,
+             files_that_are_missing, weights, tokens, access_rules, ports,
+             servers_of_media, limits_and_pages);

@@ -4,9 +4,9 @@
 
 #include "serve/http/listen.h"
 #include "support/raw.h"
+#include "support/suites.h"
 #include "support/tmpdir.h"
 
-#include <check.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
@@ -53,7 +53,7 @@ static void told(const char *begins, const char *passed_over)
     ck_assert_msg(!strncmp(text, begins, strlen(begins)), "%s, not %s", text, begins);
 }
 
-START_TEST(what_is_told)
+TEST(what_is_told)
 {
     ck_assert_int_eq(setenv("NOTIFY_SOCKET", notify.sun_path, 1), 0);
     manager_ready("all is well");
@@ -72,9 +72,8 @@ START_TEST(what_is_told)
     unsetenv("NOTIFY_SOCKET");
     manager_ready("nobody listens");
 }
-END_TEST
 
-START_TEST(sockets_are_counted)
+TEST(sockets_are_counted)
 {
     struct err e = {0};
     char pid[32];
@@ -90,9 +89,8 @@ START_TEST(sockets_are_counted)
     ck_assert_int_eq(manager_socket(&e), ERR_INVALID);
     ck_assert_str_eq(e.field, "LISTEN_FDS");
 }
-END_TEST
 
-START_TEST(only_listening_tcp_is_adopted)
+TEST(only_listening_tcp_is_adopted)
 {
     char address[LISTEN_ADDRESS];
     int port = 0, two[2], fd = listen_open("127.0.0.1", &port, NULL), told_port = 0;
@@ -111,7 +109,6 @@ START_TEST(only_listening_tcp_is_adopted)
     close(plain);
     close(fd);
 }
-END_TEST
 
 /* The built daemon, handed `fd`. */
 static pid_t start(int fd, const char *watchdog_usec)
@@ -163,7 +160,7 @@ static int ask(int port)
     return fd;
 }
 
-START_TEST(a_daemon_under_a_manager)
+TEST(a_daemon_under_a_manager)
 {
     int port = 0, listening = listen_open("127.0.0.1", &port, NULL);
     ck_assert_int_ge(listening, 0);
@@ -196,19 +193,6 @@ START_TEST(a_daemon_under_a_manager)
     ends(pid, 1);
     close(listening);
 }
-END_TEST
 
-Suite *suite_cli_serve_manager(void);
-Suite *suite_cli_serve_manager(void)
-{
-    Suite *s = suite_create("cli/serve/manager");
-    TCase *t = tcase_create("cli/serve/manager");
-    tcase_set_timeout(t, 90);
-    tcase_add_checked_fixture(t, begin, end);
-    tcase_add_test(t, what_is_told);
-    tcase_add_test(t, sockets_are_counted);
-    tcase_add_test(t, only_listening_tcp_is_adopted);
-    tcase_add_test(t, a_daemon_under_a_manager);
-    suite_add_tcase(s, t);
-    return s;
-}
+SUITE_SET_UP(cli_serve_manager, 90, begin, end, what_is_told, sockets_are_counted,
+             only_listening_tcp_is_adopted, a_daemon_under_a_manager);

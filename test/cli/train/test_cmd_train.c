@@ -4,9 +4,9 @@
 #include "learn/ckpt.h"
 #include "support/page_home.h"
 #include "support/program.h"
+#include "support/suites.h"
 #include "support/tmpdir.h"
 
-#include <check.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -35,7 +35,7 @@ static bool same(const char *a, const char *b)
     return equal;
 }
 
-START_TEST(writes_policy_curve_and_rows)
+TEST(writes_policy_curve_and_rows)
 {
     char line[512];
     const char *dir = strdup(tmpdir_new());
@@ -68,11 +68,10 @@ START_TEST(writes_policy_curve_and_rows)
     tmpdir_remove(dir);
     free((void *)dir);
 }
-END_TEST
 
 /* Interrupted as soon as it has saved once, taken up, finished: the same bits as in one go.
  * Once for each way of training. */
-START_TEST(resumes_after_ctrl_c)
+TEST(resumes_after_ctrl_c)
 {
     static const char *const presets[] = {
         "--preset paper --variant pamoe --steps 60000",
@@ -98,7 +97,6 @@ START_TEST(resumes_after_ctrl_c)
     tmpdir_remove(dir);
     free((void *)dir);
 }
-END_TEST
 
 static char *text_of(const char *dir, const char *name)
 {
@@ -123,7 +121,7 @@ static char *steady_of(const char *dir, const char *name)
 
 /* Killed with rows behind its last checkpoint: in the end the curve is that of one go. A new file
  * has a head of its own. */
-START_TEST(a_curve_outlives_kill)
+TEST(a_curve_outlives_kill)
 {
     const char *dir = strdup(tmpdir_new());
     static const char run[] =
@@ -154,9 +152,8 @@ START_TEST(a_curve_outlives_kill)
     tmpdir_remove(dir);
     free((void *)dir);
 }
-END_TEST
 
-START_TEST(how_to_go_on_names_every_file)
+TEST(how_to_go_on_names_every_file)
 {
     const char *dir = strdup(page_home_new());
     program_expect_in(
@@ -169,9 +166,8 @@ START_TEST(how_to_go_on_names_every_file)
     tmpdir_remove(dir);
     free((void *)dir);
 }
-END_TEST
 
-START_TEST(the_curve_on_standard_output)
+TEST(the_curve_on_standard_output)
 {
     char line[512];
     const char *dir = strdup(tmpdir_new());
@@ -194,9 +190,8 @@ START_TEST(the_curve_on_standard_output)
     tmpdir_remove(dir);
     free((void *)dir);
 }
-END_TEST
 
-START_TEST(resuming_something_else_is_refused)
+TEST(resuming_something_else_is_refused)
 {
     const char *dir = strdup(tmpdir_new());
     program_expect_in(dir, "train " SMALL "--quiet --out @/a", OPT_EXIT_DONE, "");
@@ -216,10 +211,9 @@ START_TEST(resuming_something_else_is_refused)
     tmpdir_remove(dir);
     free((void *)dir);
 }
-END_TEST
 
 /* The changes are in the file; a resumed run takes them from there. */
-START_TEST(changes_of_the_recipe_are_kept)
+TEST(changes_of_the_recipe_are_kept)
 {
     const char *dir = strdup(tmpdir_new());
     program_expect_in(
@@ -253,11 +247,10 @@ START_TEST(changes_of_the_recipe_are_kept)
     tmpdir_remove(dir);
     free((void *)dir);
 }
-END_TEST
 
 /* A student of two teachers: told in the file, the same after an interruption, refused with
  * others. A teacher that sees something else is refused. */
-START_TEST(students_have_teachers)
+TEST(students_have_teachers)
 {
 #define TUNED "train --envs 8 --rollout 32 --minibatch 64 --links 20 --ladders 4 --quiet "
     const char *dir = strdup(tmpdir_new());
@@ -305,9 +298,8 @@ START_TEST(students_have_teachers)
     tmpdir_remove(dir);
     free((void *)dir);
 }
-END_TEST
 
-START_TEST(mistakes_are_told)
+TEST(mistakes_are_told)
 {
     program_expect("train --experts 0", OPT_EXIT_USAGE, "--experts: ");
     program_expect("train --lr fast", OPT_EXIT_USAGE, "--lr: 'fast' is not a number");
@@ -322,11 +314,10 @@ START_TEST(mistakes_are_told)
                    "/nowhere");
     program_expect("train --help", OPT_EXIT_DONE, "--checkpoint-every");
 }
-END_TEST
 
 /* The weights of another training to begin with; told in the file; of the same networks and
  * layout alone. */
-START_TEST(begins_with_other_weights)
+TEST(begins_with_other_weights)
 {
     const char *dir = strdup(tmpdir_new());
     program_expect_in(dir, TUNED "--steps 2048 --out @/a", 0, "");
@@ -350,9 +341,8 @@ START_TEST(begins_with_other_weights)
     tmpdir_remove(dir);
     free((void *)dir);
 }
-END_TEST
 
-START_TEST(the_curves_are_a_page)
+TEST(the_curves_are_a_page)
 {
     const char *dir = strdup(page_home_new());
     program_expect_in(dir, TUNED "--steps 1024 --report @/curves.html --out @/p", 0, "");
@@ -370,25 +360,9 @@ START_TEST(the_curves_are_a_page)
     tmpdir_remove(dir);
     free((void *)dir);
 }
-END_TEST
 
-Suite *suite_cli_train_cmd_train(void);
-Suite *suite_cli_train_cmd_train(void)
-{
-    Suite *s = suite_create("cli/train/cmd_train");
-    TCase *t = tcase_create("all");
-    tcase_set_timeout(t, 120);
-    tcase_add_test(t, writes_policy_curve_and_rows);
-    tcase_add_test(t, resumes_after_ctrl_c);
-    tcase_add_test(t, a_curve_outlives_kill);
-    tcase_add_test(t, how_to_go_on_names_every_file);
-    tcase_add_test(t, the_curve_on_standard_output);
-    tcase_add_test(t, resuming_something_else_is_refused);
-    tcase_add_test(t, changes_of_the_recipe_are_kept);
-    tcase_add_test(t, students_have_teachers);
-    tcase_add_test(t, mistakes_are_told);
-    tcase_add_test(t, begins_with_other_weights);
-    tcase_add_test(t, the_curves_are_a_page);
-    suite_add_tcase(s, t);
-    return s;
-}
+SUITE_WITHIN(cli_train_cmd_train, 120, writes_policy_curve_and_rows, resumes_after_ctrl_c,
+             a_curve_outlives_kill, how_to_go_on_names_every_file,
+             the_curve_on_standard_output, resuming_something_else_is_refused,
+             changes_of_the_recipe_are_kept, students_have_teachers, mistakes_are_told,
+             begins_with_other_weights, the_curves_are_a_page);

@@ -1,14 +1,14 @@
 #include "cli/train/train_curve.h"
 
-#include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/text.h"
+#include "support/suites.h"
 #include "support/tmpdir.h"
 
-START_TEST(rows_fit_the_head)
+TEST(rows_fit_the_head)
 {
     FILE *f = tmpfile();
     ck_assert_ptr_nonnull(f);
@@ -35,7 +35,6 @@ START_TEST(rows_fit_the_head)
     ck_assert_str_eq(row, "4,256,0.001,0.05,0,0,1.25,0,0,0,0,0,0,2,0,0,0.5,0.0625,0.0000,"
                           "0.7500,0.2500,,-2.5,\n");
 }
-END_TEST
 
 /* What stands before is the file's, what is returned stands in it after rows at 300 and 400. */
 static char *resumed(const char *path, const char *before, int64_t at)
@@ -54,7 +53,7 @@ static char *resumed(const char *path, const char *before, int64_t at)
     return text;
 }
 
-START_TEST(a_training_that_goes_on_goes_on_in_its_curve)
+TEST(a_training_that_goes_on_goes_on_in_its_curve)
 {
     const char *dir = tmpdir_new();
     char *path = strdup(tmpdir_path(dir, "curve.csv"));
@@ -101,15 +100,6 @@ START_TEST(a_training_that_goes_on_goes_on_in_its_curve)
     free(path);
     tmpdir_remove(dir);
 }
-END_TEST
 
-Suite *suite_cli_train_train_curve(void);
-Suite *suite_cli_train_train_curve(void)
-{
-    Suite *s = suite_create("cli/train/train_curve");
-    TCase *t = tcase_create("cli/train/train_curve");
-    tcase_add_test(t, rows_fit_the_head);
-    tcase_add_test(t, a_training_that_goes_on_goes_on_in_its_curve);
-    suite_add_tcase(s, t);
-    return s;
-}
+SUITE(cli_train_train_curve, rows_fit_the_head,
+      a_training_that_goes_on_goes_on_in_its_curve);

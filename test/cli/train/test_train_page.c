@@ -3,9 +3,9 @@
 
 #include "base/text.h"
 #include "support/page_home.h"
+#include "support/suites.h"
 #include "support/tmpdir.h"
 
-#include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,7 +16,7 @@ static const char *name(void *ctx, int tag)
     return tag ? "news" : "live";
 }
 
-START_TEST(rows_become_curves)
+TEST(rows_become_curves)
 {
     char dir[64], path[128];
     snprintf(dir, sizeof dir, "%s", page_home_new());
@@ -45,14 +45,5 @@ START_TEST(rows_become_curves)
     unsetenv("ABRD_HOME");
     tmpdir_remove(dir);
 }
-END_TEST
 
-Suite *suite_cli_train_train_page(void);
-Suite *suite_cli_train_train_page(void)
-{
-    Suite *s = suite_create("cli/train/train_page");
-    TCase *t = tcase_create("cli/train/train_page");
-    tcase_add_test(t, rows_become_curves);
-    suite_add_tcase(s, t);
-    return s;
-}
+SUITE(cli_train_train_page, rows_become_curves);
