@@ -2,13 +2,13 @@
  * something, and each rule broken on purpose. */
 #include "sim/sim.h"
 
-#include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "support/suites.h"
 #include "support/tmpdir.h"
 
 enum { PARTS = 10, SEEDS = 20, BREAK_TRIES = 100 };
@@ -46,14 +46,13 @@ static void finds_nothing(uint64_t seed)
     ck_assert_int_gt(r.steps, 100);
 }
 
-START_TEST(seeds_find_nothing)
+TEST(seeds_find_nothing)
 {
     for (int i = 0; i < SEEDS; i++)
         finds_nothing((uint64_t)(1 + _i * SEEDS + i));
 }
-END_TEST
 
-START_TEST(the_corpus_finds_nothing)
+TEST(the_corpus_finds_nothing)
 {
     FILE *f = fopen("test/sim/corpus.txt", "r");
     ck_assert_ptr_nonnull(f);
@@ -70,9 +69,8 @@ START_TEST(the_corpus_finds_nothing)
     fclose(f);
     ck_assert_int_gt(seeds, 3);
 }
-END_TEST
 
-START_TEST(a_seed_replays_to_the_bit)
+TEST(a_seed_replays_to_the_bit)
 {
     struct sim_result a = run(7, BREAK_NOTHING), b = run(7, BREAK_NOTHING),
                       c = run(8, BREAK_NOTHING);
@@ -80,12 +78,11 @@ START_TEST(a_seed_replays_to_the_bit)
     ck_assert_mem_eq(&a.counts, &b.counts, sizeof a.counts);
     ck_assert_uint_ne(a.hash, c.hash);
 }
-END_TEST
 
 /* Each rule broken on purpose is noticed, and as the rule that it is. */
-START_TEST(what_is_broken_is_found)
+TEST(what_is_broken_is_found)
 {
-    enum sim_break b = (enum sim_break)_i;
+    enum sim_break b = (enum sim_break)(BREAK_NOTHING + 1 + _i);
     int found = 0;
     for (uint64_t seed = 1; seed <= BREAK_TRIES && !found; seed++) {
         struct sim_result r = run(seed, b);
@@ -97,9 +94,8 @@ START_TEST(what_is_broken_is_found)
     }
     ck_assert_int_eq(found, 1);
 }
-END_TEST
 
-START_TEST(fewer_events_break_the_same_rule)
+TEST(fewer_events_break_the_same_rule)
 {
     struct sim_cfg cfg = {.seed = 2,
                           .dir = dir,
@@ -120,19 +116,8 @@ START_TEST(fewer_events_break_the_same_rule)
     ck_assert_int_eq(less.rule, SIM_COUNTS);
     free(skip);
 }
-END_TEST
 
-Suite *suite_sim_sim(void);
-Suite *suite_sim_sim(void)
-{
-    Suite *s = suite_create("sim/sim");
-    TCase *t = tcase_create("sim/sim");
-    tcase_add_checked_fixture(t, setup, teardown);
-    tcase_add_loop_test(t, seeds_find_nothing, 0, PARTS);
-    tcase_add_test(t, the_corpus_finds_nothing);
-    tcase_add_test(t, a_seed_replays_to_the_bit);
-    tcase_add_loop_test(t, what_is_broken_is_found, BREAK_NOTHING + 1, BREAKS);
-    tcase_add_test(t, fewer_events_break_the_same_rule);
-    suite_add_tcase(s, t);
-    return s;
-}
+SUITE_SET_UP(sim_sim, 0, setup, teardown, TIMES(seeds_find_nothing, PARTS),
+             the_corpus_finds_nothing, a_seed_replays_to_the_bit,
+             TIMES(what_is_broken_is_found, BREAKS - BREAK_NOTHING - 1),
+             fewer_events_break_the_same_rule);
