@@ -1,7 +1,6 @@
 /* Two learners and two nodes around one bucket in memory. */
 #include "serve/cluster/added_shared.h"
 
-#include <check.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,6 +12,7 @@
 #include "serve/cluster/follow.h"
 #include "support/buckets.h"
 #include "support/capture.h"
+#include "support/suites.h"
 #include "support/tmpdir.h"
 
 enum { STEPS = 64 };
@@ -206,7 +206,7 @@ static uint64_t refused(struct side *s)
     return st.added_refused;
 }
 
-START_TEST(what_one_node_wants_all_have)
+TEST(what_one_node_wants_all_have)
 {
     ck_assert(!added_shared_wanted(a.shared, "sports"));
     want(&a, "sports");
@@ -234,9 +234,8 @@ START_TEST(what_one_node_wants_all_have)
     ck_assert_uint_eq(added_id(a.added, 200), 0);
     ck_assert_int_eq(added_tag_of(a.added, 1), -1);
 }
-END_TEST
 
-START_TEST(what_is_learned_arrives_and_nothing_is_heaped_up)
+TEST(what_is_learned_arrives_and_nothing_is_heaped_up)
 {
     want(&a, "sports");
     all();
@@ -258,9 +257,8 @@ START_TEST(what_is_learned_arrives_and_nothing_is_heaped_up)
     ck_assert_int_eq(st.added_wanted, 1);
     ck_assert_uint_eq(keys.revs, revs);
 }
-END_TEST
 
-START_TEST(what_is_deleted_is_nowhere)
+TEST(what_is_deleted_is_nowhere)
 {
     want(&a, "sports");
     want(&b, "other");
@@ -288,9 +286,8 @@ START_TEST(what_is_deleted_is_nowhere)
     ck_assert_uint_eq(first(&b).version, 1);
     same(&b, &lead);
 }
-END_TEST
 
-START_TEST(deleted_and_wanted_again_before_anybody_looked)
+TEST(deleted_and_wanted_again_before_anybody_looked)
 {
     want(&a, "sports");
     all();
@@ -305,9 +302,8 @@ START_TEST(deleted_and_wanted_again_before_anybody_looked)
     same(&a, &lead);
     same(&b, &lead);
 }
-END_TEST
 
-START_TEST(the_next_learner_goes_on_from_what_was_published)
+TEST(the_next_learner_goes_on_from_what_was_published)
 {
     want(&a, "sports");
     all();
@@ -344,9 +340,8 @@ START_TEST(the_next_learner_goes_on_from_what_was_published)
     ck_assert_int_eq(buckets_count(&keys, "grown.") - 1,
                      2); /* nothing of the term before */
 }
-END_TEST
 
-START_TEST(a_stream_that_was_made_anew_is_learned_from)
+TEST(a_stream_that_was_made_anew_is_learned_from)
 {
     want(&a, "sports");
     all();
@@ -358,9 +353,8 @@ START_TEST(a_stream_that_was_made_anew_is_learned_from)
     ck_assert_int_eq(added_shared_resume(next.shared, 2, 3, now, NULL), 0);
     learn(&next, 1);
 }
-END_TEST
 
-START_TEST(a_node_that_starts_has_its_files_and_one_that_joins_is_told)
+TEST(a_node_that_starts_has_its_files_and_one_that_joins_is_told)
 {
     want(&a, "sports");
     all();
@@ -389,7 +383,6 @@ START_TEST(a_node_that_starts_has_its_files_and_one_that_joins_is_told)
     close_side(&joins);
     tmpdir_remove(joins.dir);
 }
-END_TEST
 
 static void put_common(const char *name)
 {
@@ -404,7 +397,7 @@ static void put_common(const char *name)
     free(bytes);
 }
 
-START_TEST(a_profile_may_come_later_than_its_experts)
+TEST(a_profile_may_come_later_than_its_experts)
 {
     b.knows = false;
     want(&a, "sports");
@@ -437,7 +430,6 @@ START_TEST(a_profile_may_come_later_than_its_experts)
     ck_assert_int_eq(leads(&next), 0);
     same(&next, &a);
 }
-END_TEST
 
 /* One byte of the first value whose name ends so. */
 static void damage(const char *end, size_t at)
@@ -461,7 +453,7 @@ static bool told(const char *what)
     return found;
 }
 
-START_TEST(what_is_damaged_or_newer_is_refused_and_told_once)
+TEST(what_is_damaged_or_newer_is_refused_and_told_once)
 {
     want(&a, "sports");
     all();
@@ -481,9 +473,8 @@ START_TEST(what_is_damaged_or_newer_is_refused_and_told_once)
     ck_assert(told("this abrd reads forms 1 to 1"));
     ck_assert_uint_eq(first(&b).version, 1);
 }
-END_TEST
 
-START_TEST(nodes_of_another_shape_or_with_less_room_go_on_without)
+TEST(nodes_of_another_shape_or_with_less_room_go_on_without)
 {
     close_side(&a);
     a.shape.actions--;
@@ -502,9 +493,8 @@ START_TEST(nodes_of_another_shape_or_with_less_room_go_on_without)
     ck_assert_int_eq(added_shared_want(b.shared, "third", &e), ERR_FULL);
     ck_assert_str_eq(e.field, "grow");
 }
-END_TEST
 
-START_TEST(a_bucket_that_is_away_or_empty_takes_nothing_away)
+TEST(a_bucket_that_is_away_or_empty_takes_nothing_away)
 {
     want(&a, "sports");
     all();
@@ -530,9 +520,8 @@ START_TEST(a_bucket_that_is_away_or_empty_takes_nothing_away)
     all();
     same(&b, &lead);
 }
-END_TEST
 
-START_TEST(an_answer_that_is_lost_does_no_harm)
+TEST(an_answer_that_is_lost_does_no_harm)
 {
     want(&a, "sports");
     all();
@@ -545,9 +534,8 @@ START_TEST(an_answer_that_is_lost_does_no_harm)
     same(&a, &lead);
     same(&b, &lead);
 }
-END_TEST
 
-START_TEST(a_learner_of_before_leaves_a_newer_list_alone)
+TEST(a_learner_of_before_leaves_a_newer_list_alone)
 {
     want(&a, "sports");
     all();
@@ -557,28 +545,17 @@ START_TEST(a_learner_of_before_leaves_a_newer_list_alone)
     ck_assert_int_eq(leads(&next), 0);
     ck_assert_uint_eq(keys.revs, revs);
 }
-END_TEST
 
-Suite *suite_serve_cluster_added_shared(void);
-Suite *suite_serve_cluster_added_shared(void)
-{
-    Suite *s = suite_create("serve/added_shared");
-    TCase *t = tcase_create("serve/added_shared");
-    tcase_set_timeout(t, 60);
-    tcase_add_checked_fixture(t, setup, teardown);
-    tcase_add_test(t, what_one_node_wants_all_have);
-    tcase_add_test(t, what_is_learned_arrives_and_nothing_is_heaped_up);
-    tcase_add_test(t, what_is_deleted_is_nowhere);
-    tcase_add_test(t, deleted_and_wanted_again_before_anybody_looked);
-    tcase_add_test(t, the_next_learner_goes_on_from_what_was_published);
-    tcase_add_test(t, a_stream_that_was_made_anew_is_learned_from);
-    tcase_add_test(t, a_node_that_starts_has_its_files_and_one_that_joins_is_told);
-    tcase_add_test(t, a_profile_may_come_later_than_its_experts);
-    tcase_add_test(t, what_is_damaged_or_newer_is_refused_and_told_once);
-    tcase_add_test(t, nodes_of_another_shape_or_with_less_room_go_on_without);
-    tcase_add_test(t, a_bucket_that_is_away_or_empty_takes_nothing_away);
-    tcase_add_test(t, an_answer_that_is_lost_does_no_harm);
-    tcase_add_test(t, a_learner_of_before_leaves_a_newer_list_alone);
-    suite_add_tcase(s, t);
-    return s;
-}
+SUITE_SET_UP(serve_cluster_added_shared, 60, setup, teardown,
+             what_one_node_wants_all_have,
+             what_is_learned_arrives_and_nothing_is_heaped_up, what_is_deleted_is_nowhere,
+             deleted_and_wanted_again_before_anybody_looked,
+             the_next_learner_goes_on_from_what_was_published,
+             a_stream_that_was_made_anew_is_learned_from,
+             a_node_that_starts_has_its_files_and_one_that_joins_is_told,
+             a_profile_may_come_later_than_its_experts,
+             what_is_damaged_or_newer_is_refused_and_told_once,
+             nodes_of_another_shape_or_with_less_room_go_on_without,
+             a_bucket_that_is_away_or_empty_takes_nothing_away,
+             an_answer_that_is_lost_does_no_harm,
+             a_learner_of_before_leaves_a_newer_list_alone);

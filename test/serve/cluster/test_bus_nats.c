@@ -1,6 +1,5 @@
 #include "serve/cluster/bus_nats.h"
 
-#include <check.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,6 +9,7 @@
 #include "base/clock.h"
 #include "serve/cluster/bus_wire.h"
 #include "support/nats.h"
+#include "support/suites.h"
 #include "support/tmpdir.h"
 #include "support/trajs.h"
 
@@ -100,7 +100,7 @@ static void receive(struct bus *b, int n)
     ck_assert(!b->receive(b->self, &got, .05));
 }
 
-START_TEST(what_nodes_send_the_learner_gets_once)
+TEST(what_nodes_send_the_learner_gets_once)
 {
     struct sending a, b;
     send_begin(&a, 1, SLOTS);
@@ -157,7 +157,6 @@ START_TEST(what_nodes_send_the_learner_gets_once)
     send_end(&a);
     send_end(&b);
 }
-END_TEST
 
 /* As a learner publishes it and a node reads it. */
 static void confirm(struct sending *s, uint64_t maker, const struct dedup *l)
@@ -171,7 +170,7 @@ static void confirm(struct sending *s, uint64_t maker, const struct dedup *l)
     free(state);
 }
 
-START_TEST(what_the_stream_has_lost_comes_after_all)
+TEST(what_the_stream_has_lost_comes_after_all)
 {
     struct sending s;
     send_begin(&s, 1, SLOTS);
@@ -202,9 +201,8 @@ START_TEST(what_the_stream_has_lost_comes_after_all)
     bus_nats_free(n);
     send_end(&s);
 }
-END_TEST
 
-START_TEST(a_server_that_is_away_costs_nothing_but_time)
+TEST(a_server_that_is_away_costs_nothing_but_time)
 {
     nats_kill(&server);
     struct sending s;
@@ -249,9 +247,8 @@ START_TEST(a_server_that_is_away_costs_nothing_but_time)
     bus_nats_free(n);
     send_end(&s);
 }
-END_TEST
 
-START_TEST(a_full_stream_refuses_and_nothing_is_lost)
+TEST(a_full_stream_refuses_and_nothing_is_lost)
 {
     cfg.stream_bytes = 64 << 10; /* some thirty trajectories */
     struct sending s;
@@ -284,9 +281,8 @@ START_TEST(a_full_stream_refuses_and_nothing_is_lost)
     bus_nats_free(n);
     send_end(&s);
 }
-END_TEST
 
-START_TEST(who_was_slower_may_not_write)
+TEST(who_was_slower_may_not_write)
 {
     struct bus_nats *m = join(), *n = join();
     struct bucket a = bus_nats_bucket(m), b = bus_nats_bucket(n);
@@ -314,7 +310,6 @@ START_TEST(who_was_slower_may_not_write)
     bus_nats_free(m);
     bus_nats_free(n);
 }
-END_TEST
 
 static void *wait_for_a_call(void *ctx)
 {
@@ -334,7 +329,7 @@ static void set(struct bucket *b, const char *key)
     }
 }
 
-START_TEST(a_server_without_its_store_is_furnished_again)
+TEST(a_server_without_its_store_is_furnished_again)
 {
     struct bus_nats *n = join();
     struct bucket b = bus_nats_bucket(n);
@@ -352,9 +347,8 @@ START_TEST(a_server_without_its_store_is_furnished_again)
     send_end(&s);
     bus_nats_free(n);
 }
-END_TEST
 
-START_TEST(what_is_too_large_for_a_message_is_told)
+TEST(what_is_too_large_for_a_message_is_told)
 {
     struct bus_nats *n = join();
     struct bucket b = bus_nats_bucket(n);
@@ -373,9 +367,8 @@ START_TEST(what_is_too_large_for_a_message_is_told)
     free(large);
     bus_nats_free(n);
 }
-END_TEST
 
-START_TEST(who_waits_hears_a_call)
+TEST(who_waits_hears_a_call)
 {
     struct bus_nats *m = join(), *n = join();
     struct bucket a = bus_nats_bucket(m), b = bus_nats_bucket(n);
@@ -393,9 +386,8 @@ START_TEST(who_waits_hears_a_call)
     bus_nats_free(m);
     bus_nats_free(n);
 }
-END_TEST
 
-START_TEST(a_url_that_is_none_is_told)
+TEST(a_url_that_is_none_is_told)
 {
     struct err e = {0};
     cfg.url = "";
@@ -403,24 +395,12 @@ START_TEST(a_url_that_is_none_is_told)
     ck_assert_int_eq(e.code, ERR_INVALID);
     ck_assert_str_eq(e.field, "bus");
 }
-END_TEST
 
-Suite *suite_serve_cluster_bus_nats(void);
-Suite *suite_serve_cluster_bus_nats(void)
-{
-    Suite *s = suite_create("serve/bus_nats");
-    TCase *tc = tcase_create("serve/bus_nats");
-    tcase_set_timeout(tc, 60);
-    tcase_add_checked_fixture(tc, setup, teardown);
-    tcase_add_test(tc, what_nodes_send_the_learner_gets_once);
-    tcase_add_test(tc, what_the_stream_has_lost_comes_after_all);
-    tcase_add_test(tc, a_server_that_is_away_costs_nothing_but_time);
-    tcase_add_test(tc, a_full_stream_refuses_and_nothing_is_lost);
-    tcase_add_test(tc, who_was_slower_may_not_write);
-    tcase_add_test(tc, a_server_without_its_store_is_furnished_again);
-    tcase_add_test(tc, what_is_too_large_for_a_message_is_told);
-    tcase_add_test(tc, who_waits_hears_a_call);
-    tcase_add_test(tc, a_url_that_is_none_is_told);
-    suite_add_tcase(s, tc);
-    return s;
-}
+SUITE_SET_UP(serve_cluster_bus_nats, 60, setup, teardown,
+             what_nodes_send_the_learner_gets_once,
+             what_the_stream_has_lost_comes_after_all,
+             a_server_that_is_away_costs_nothing_but_time,
+             a_full_stream_refuses_and_nothing_is_lost, who_was_slower_may_not_write,
+             a_server_without_its_store_is_furnished_again,
+             what_is_too_large_for_a_message_is_told, who_waits_hears_a_call,
+             a_url_that_is_none_is_told);

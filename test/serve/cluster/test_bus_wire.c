@@ -1,11 +1,11 @@
 #include "serve/cluster/bus_wire.h"
 
-#include <check.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/bytes.h"
+#include "support/suites.h"
 #include "support/trajs.h"
 
 static struct traj sent, got;
@@ -16,7 +16,7 @@ static void reseal(unsigned char *p, size_t n)
     bytes_put_u32(p + 12, bytes_crc32(0, p + ENVELOPE_HEAD, n - ENVELOPE_HEAD));
 }
 
-START_TEST(the_learner_sees_the_same_trajectory)
+TEST(the_learner_sees_the_same_trajectory)
 {
     struct bus_wire_id id;
     for (uint64_t seed = 1; seed < 60; seed++) {
@@ -43,9 +43,8 @@ START_TEST(the_learner_sees_the_same_trajectory)
     ck_assert_int_eq(bus_wire_get_traj(&got, &id, bytes, size, NULL), 0);
     ck_assert(trajs_equal(&sent, &got));
 }
-END_TEST
 
-START_TEST(whose_experts_it_is_for_travels_in_a_form_of_its_own)
+TEST(whose_experts_it_is_for_travels_in_a_form_of_its_own)
 {
     struct bus_wire_id id;
     trajs_make(&sent, 5, 6, 10, true);
@@ -68,9 +67,8 @@ START_TEST(whose_experts_it_is_for_travels_in_a_form_of_its_own)
     reseal(bytes, size);
     ck_assert_int_lt(bus_wire_get_traj(&got, &id, bytes, size, NULL), 0);
 }
-END_TEST
 
-START_TEST(a_damaged_trajectory_is_refused)
+TEST(a_damaged_trajectory_is_refused)
 {
     struct bus_wire_id id;
     trajs_make(&sent, 3, 6, 10, true);
@@ -99,11 +97,10 @@ START_TEST(a_damaged_trajectory_is_refused)
     reseal(bytes, size);
     ck_assert_int_eq(bus_wire_get_traj(&got, &id, bytes, size, NULL), ERR_CORRUPT);
 }
-END_TEST
 
 /* A state that nothing led to or followed: what was made so teaches nothing, and would end the
  * learner that reads it. */
-START_TEST(a_trajectory_without_a_step_is_refused)
+TEST(a_trajectory_without_a_step_is_refused)
 {
     enum { N_AT = ENVELOPE_HEAD + 34, OUTCOME = 4 + 8 + 8, STATE = 26 + 4 * 6 };
     struct bus_wire_id id;
@@ -118,9 +115,8 @@ START_TEST(a_trajectory_without_a_step_is_refused)
     ck_assert_int_eq(bus_wire_get_traj(&got, &id, bytes, size, &e), ERR_CORRUPT);
     ck_assert_ptr_nonnull(strstr(e.detail, "numbers"));
 }
-END_TEST
 
-START_TEST(a_newer_form_and_another_kind_are_told)
+TEST(a_newer_form_and_another_kind_are_told)
 {
     struct bus_wire_id id;
     struct err e = {0};
@@ -141,9 +137,8 @@ START_TEST(a_newer_form_and_another_kind_are_told)
     ck_assert_int_eq(bus_wire_get_traj(&got, &id, bytes, size, &e), ERR_INVALID);
     ck_assert_str_eq(e.detail, "is something newer, not a trajectory");
 }
-END_TEST
 
-START_TEST(weights_bring_their_note)
+TEST(weights_bring_their_note)
 {
     struct bus_wire_weights w = {.term = 4,
                                  .version = 77,
@@ -207,9 +202,8 @@ START_TEST(weights_bring_their_note)
                      ERR_CORRUPT);
     ck_assert_ptr_null(out);
 }
-END_TEST
 
-START_TEST(what_is_common_comes_back)
+TEST(what_is_common_comes_back)
 {
     static struct bus_wire_common c, r;
     c.has_explore = true;
@@ -242,9 +236,8 @@ START_TEST(what_is_common_comes_back)
     }
     free(out);
 }
-END_TEST
 
-START_TEST(a_heartbeat_comes_back)
+TEST(a_heartbeat_comes_back)
 {
     struct bus_wire_heartbeat b = {1, 2, 3, 4, 5, true, "learner-1"}, r;
     void *out;
@@ -261,21 +254,9 @@ START_TEST(a_heartbeat_comes_back)
     ck_assert_str_eq(r.name, "learner-1");
     free(out);
 }
-END_TEST
 
-Suite *suite_serve_cluster_bus_wire(void);
-Suite *suite_serve_cluster_bus_wire(void)
-{
-    Suite *s = suite_create("serve/bus_wire");
-    TCase *t = tcase_create("serve/bus_wire");
-    tcase_add_test(t, the_learner_sees_the_same_trajectory);
-    tcase_add_test(t, whose_experts_it_is_for_travels_in_a_form_of_its_own);
-    tcase_add_test(t, a_damaged_trajectory_is_refused);
-    tcase_add_test(t, a_trajectory_without_a_step_is_refused);
-    tcase_add_test(t, a_newer_form_and_another_kind_are_told);
-    tcase_add_test(t, weights_bring_their_note);
-    tcase_add_test(t, what_is_common_comes_back);
-    tcase_add_test(t, a_heartbeat_comes_back);
-    suite_add_tcase(s, t);
-    return s;
-}
+SUITE(serve_cluster_bus_wire, the_learner_sees_the_same_trajectory,
+      whose_experts_it_is_for_travels_in_a_form_of_its_own,
+      a_damaged_trajectory_is_refused, a_trajectory_without_a_step_is_refused,
+      a_newer_form_and_another_kind_are_told, weights_bring_their_note,
+      what_is_common_comes_back, a_heartbeat_comes_back);

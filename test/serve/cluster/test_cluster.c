@@ -1,7 +1,6 @@
 /* Services of one cluster around a real NATS server; the test takes their turns one by one. */
 #include "serve/session/service.h"
 
-#include <check.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -10,6 +9,7 @@
 #include "serve/cluster/bus_nats.h"
 #include "support/nats.h"
 #include "support/served.h"
+#include "support/suites.h"
 
 static struct nats server;
 static struct served node, learner;
@@ -67,7 +67,7 @@ static void play(struct served *f, uint64_t key)
     served_play(f, &o, 4);
 }
 
-START_TEST(what_is_played_here_is_learned_there)
+TEST(what_is_played_here_is_learned_there)
 {
     served_start(&learner);
     served_start(&node);
@@ -92,9 +92,8 @@ START_TEST(what_is_played_here_is_learned_there)
                      ERR_FULL);
     ck_assert_str_eq(e.detail, "this node learns: ask one that decides");
 }
-END_TEST
 
-START_TEST(a_node_keeps_the_last_weights)
+TEST(a_node_keeps_the_last_weights)
 {
     served_start(&learner);
     served_start(&node);
@@ -113,9 +112,8 @@ START_TEST(a_node_keeps_the_last_weights)
     ck_assert_uint_eq(stats(&node).policy_version, version);
     nats_again(&server);
 }
-END_TEST
 
-START_TEST(a_killed_node_sends_what_it_had_stored)
+TEST(a_killed_node_sends_what_it_had_stored)
 {
     served_start(&learner);
     served_start(&node);
@@ -150,10 +148,9 @@ START_TEST(a_killed_node_sends_what_it_had_stored)
     served_start(&node);
     ck_assert_int_eq(served_parts(&node).cluster.buffered, 0);
 }
-END_TEST
 
 /* A node that has not heard yet of what the learner published last. */
-START_TEST(a_node_that_starts_reads_first_what_is_counted)
+TEST(a_node_that_starts_reads_first_what_is_counted)
 {
     served_start(&learner);
     served_start(&node);
@@ -178,9 +175,8 @@ START_TEST(a_node_that_starts_reads_first_what_is_counted)
     turn(&learner);
     ck_assert_uint_eq(served_parts(&learner).cluster.again, 0);
 }
-END_TEST
 
-START_TEST(the_next_learner_loses_and_repeats_nothing)
+TEST(the_next_learner_loses_and_repeats_nothing)
 {
     struct served second;
     role(&second, ROLE_LEARN, "second");
@@ -206,7 +202,6 @@ START_TEST(the_next_learner_loses_and_repeats_nothing)
     UNTIL((turn(&second), stats(&node).policy_version == stats(&second).policy_version));
     served_end(&second);
 }
-END_TEST
 
 /* Whatever is in the stream up to there is gone, as if its servers had lost it; what comes next has a
  * higher place. */
@@ -258,19 +253,17 @@ static void lose(bool again)
         served_parts(&node).cluster.dropped + served_parts(&node).cluster.let_go, 0);
 }
 
-START_TEST(what_the_stream_has_lost_is_learned_after_all)
+TEST(what_the_stream_has_lost_is_learned_after_all)
 {
     lose(false);
 }
-END_TEST
 
-START_TEST(what_was_lost_before_a_restart_is_learned_too)
+TEST(what_was_lost_before_a_restart_is_learned_too)
 {
     lose(true);
 }
-END_TEST
 
-START_TEST(profiles_are_put_everywhere)
+TEST(profiles_are_put_everywhere)
 {
     served_start(&learner);
     served_start(&node);
@@ -305,7 +298,6 @@ START_TEST(profiles_are_put_everywhere)
     ck_assert_int_eq(service_profile_get(&got, node.service, "late", NULL), ERR_ABSENT);
     nats_again(&server);
 }
-END_TEST
 
 static int added_version(struct served *f)
 {
@@ -324,7 +316,7 @@ static void play_as(struct served *f, const char *profile, uint64_t key)
 }
 
 /* Two nodes and two learners: a profile that one of the nodes is asked to grow. */
-START_TEST(profiles_grow_on_all_nodes)
+TEST(profiles_grow_on_all_nodes)
 {
     struct served other, second;
     role(&other, ROLE_DECIDE, "other");
@@ -403,24 +395,12 @@ START_TEST(profiles_grow_on_all_nodes)
     served_end(&other);
     served_end(&second);
 }
-END_TEST
 
-Suite *suite_serve_cluster_cluster(void);
-Suite *suite_serve_cluster_cluster(void)
-{
-    Suite *s = suite_create("serve/cluster/cluster");
-    TCase *t = tcase_create("serve/cluster/cluster");
-    tcase_set_timeout(t, 120);
-    tcase_add_checked_fixture(t, setup, teardown);
-    tcase_add_test(t, what_is_played_here_is_learned_there);
-    tcase_add_test(t, a_node_keeps_the_last_weights);
-    tcase_add_test(t, a_killed_node_sends_what_it_had_stored);
-    tcase_add_test(t, a_node_that_starts_reads_first_what_is_counted);
-    tcase_add_test(t, the_next_learner_loses_and_repeats_nothing);
-    tcase_add_test(t, what_the_stream_has_lost_is_learned_after_all);
-    tcase_add_test(t, what_was_lost_before_a_restart_is_learned_too);
-    tcase_add_test(t, profiles_are_put_everywhere);
-    tcase_add_test(t, profiles_grow_on_all_nodes);
-    suite_add_tcase(s, t);
-    return s;
-}
+SUITE_SET_UP(serve_cluster_cluster, 120, setup, teardown,
+             what_is_played_here_is_learned_there, a_node_keeps_the_last_weights,
+             a_killed_node_sends_what_it_had_stored,
+             a_node_that_starts_reads_first_what_is_counted,
+             the_next_learner_loses_and_repeats_nothing,
+             what_the_stream_has_lost_is_learned_after_all,
+             what_was_lost_before_a_restart_is_learned_too, profiles_are_put_everywhere,
+             profiles_grow_on_all_nodes);

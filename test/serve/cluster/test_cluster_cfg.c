@@ -1,14 +1,13 @@
 #include "serve/cluster/cluster_cfg.h"
 
-#include <check.h>
+#include "support/suites.h"
 
-START_TEST(roles_have_names)
+TEST(roles_have_names)
 {
     ck_assert_str_eq(cluster_role_name(ROLE_STANDALONE), "standalone");
     ck_assert_str_eq(cluster_role_name(ROLE_DECIDE), "decide");
     ck_assert_str_eq(cluster_role_name(ROLE_LEARN), "learn");
 }
-END_TEST
 
 static void refused(struct cluster_cfg c, const char *field)
 {
@@ -17,7 +16,7 @@ static void refused(struct cluster_cfg c, const char *field)
     ck_assert_str_eq(e.field, field);
 }
 
-START_TEST(what_cannot_be_is_named)
+TEST(what_cannot_be_is_named)
 {
     struct cluster_cfg c = cluster_cfg_default();
     ck_assert_int_eq(cluster_cfg_check(&c, NULL), 0);
@@ -48,15 +47,5 @@ START_TEST(what_cannot_be_is_named)
     c.stream_mb = -1;
     refused(c, "bus-stream-mb");
 }
-END_TEST
 
-Suite *suite_serve_cluster_cluster_cfg(void);
-Suite *suite_serve_cluster_cluster_cfg(void)
-{
-    Suite *s = suite_create("serve/cluster_cfg");
-    TCase *t = tcase_create("serve/cluster_cfg");
-    tcase_add_test(t, roles_have_names);
-    tcase_add_test(t, what_cannot_be_is_named);
-    suite_add_tcase(s, t);
-    return s;
-}
+SUITE(serve_cluster_cluster_cfg, roles_have_names, what_cannot_be_is_named);

@@ -1,10 +1,10 @@
 #include "serve/cluster/dedup.h"
 
-#include <check.h>
 #include <stdlib.h>
 
 #include "base/bytes.h"
 #include "base/rng.h"
+#include "support/suites.h"
 
 static struct dedup *l;
 
@@ -26,7 +26,7 @@ static struct dedup_stats stats(void)
     return s;
 }
 
-START_TEST(each_number_counts_once)
+TEST(each_number_counts_once)
 {
     ck_assert(dedup_take(l, 1, 1));
     ck_assert(!dedup_take(l, 1, 1));
@@ -41,11 +41,10 @@ START_TEST(each_number_counts_once)
     ck_assert_uint_eq(s.missing, 0);
     ck_assert_int_eq(s.makers, 2);
 }
-END_TEST
 
 /* A maker as outbox.h promises it: number n is sent when n - WINDOW and all before are done with;
  * within that anything happens: other orders, repeats at once and much later. */
-START_TEST(whatever_the_order_and_the_repeats)
+TEST(whatever_the_order_and_the_repeats)
 {
     enum { N = 40000 };
     static bool arrived[N + 1];
@@ -77,9 +76,8 @@ START_TEST(whatever_the_order_and_the_repeats)
     ck_assert_uint_eq(stats().missing, 0);
     ck_assert_uint_gt(stats().repeated, N / 7);
 }
-END_TEST
 
-START_TEST(the_longest_silent_maker_is_forgotten)
+TEST(the_longest_silent_maker_is_forgotten)
 {
     for (uint64_t m = 1; m <= DEDUP_MAKERS; m++) {
         dedup_advance(l, m);
@@ -92,9 +90,8 @@ START_TEST(the_longest_silent_maker_is_forgotten)
     ck_assert(!dedup_take(l, 1, 1));
     ck_assert(dedup_take(l, 2, 1)); /* this one was the longest silent */
 }
-END_TEST
 
-START_TEST(a_damaged_state_leaves_it_empty)
+TEST(a_damaged_state_leaves_it_empty)
 {
     dedup_take(l, 1, 5);
     dedup_advance(l, 9);
@@ -116,10 +113,9 @@ START_TEST(a_damaged_state_leaves_it_empty)
     ck_assert_int_eq(dedup_state_put(l, DEDUP_FORM, state, size, NULL), ERR_CORRUPT);
     free(state);
 }
-END_TEST
 
 /* What a maker reads is what the dedup would say, for numbers before, within and behind it. */
-START_TEST(a_maker_reads_what_has_arrived)
+TEST(a_maker_reads_what_has_arrived)
 {
     static bool arrived[3 * DEDUP_WINDOW];
     dedup_take(l, 41, 1);
@@ -163,7 +159,6 @@ START_TEST(a_maker_reads_what_has_arrived)
         ck_assert_int_eq(dedup_view(&v, 42, state, n, NULL), ERR_CORRUPT);
     free(state);
 }
-END_TEST
 
 static unsigned char *u64(unsigned char *at, uint64_t v)
 {
@@ -171,7 +166,7 @@ static unsigned char *u64(unsigned char *at, uint64_t v)
     return at + 8;
 }
 
-START_TEST(the_form_of_older_learners_is_read)
+TEST(the_form_of_older_learners_is_read)
 {
     unsigned char state[200], *at = state;
     uint64_t head[] = {900, 301, 7, 2,
@@ -196,20 +191,8 @@ START_TEST(the_form_of_older_learners_is_read)
     u64(u64(state + 48, UINT64_MAX), 301);
     ck_assert_int_eq(dedup_state_put(l, 1, state, n, NULL), ERR_CORRUPT);
 }
-END_TEST
 
-Suite *suite_serve_cluster_dedup(void);
-Suite *suite_serve_cluster_dedup(void)
-{
-    Suite *s = suite_create("serve/cluster/dedup");
-    TCase *t = tcase_create("serve/cluster/dedup");
-    tcase_add_checked_fixture(t, setup, teardown);
-    tcase_add_test(t, each_number_counts_once);
-    tcase_add_test(t, whatever_the_order_and_the_repeats);
-    tcase_add_test(t, the_longest_silent_maker_is_forgotten);
-    tcase_add_test(t, a_damaged_state_leaves_it_empty);
-    tcase_add_test(t, a_maker_reads_what_has_arrived);
-    tcase_add_test(t, the_form_of_older_learners_is_read);
-    suite_add_tcase(s, t);
-    return s;
-}
+SUITE_SET_UP(serve_cluster_dedup, 0, setup, teardown, each_number_counts_once,
+             whatever_the_order_and_the_repeats, the_longest_silent_maker_is_forgotten,
+             a_damaged_state_leaves_it_empty, a_maker_reads_what_has_arrived,
+             the_form_of_older_learners_is_read);

@@ -1,9 +1,10 @@
 #include "serve/cluster/envelope.h"
 
-#include <check.h>
+#include "support/suites.h"
+
 #include <string.h>
 
-START_TEST(what_was_sealed_opens)
+TEST(what_was_sealed_opens)
 {
     unsigned char p[ENVELOPE_HEAD + 5];
     memcpy(p + ENVELOPE_HEAD, "hello", 5);
@@ -35,14 +36,5 @@ START_TEST(what_was_sealed_opens)
     ck_assert_int_eq(envelope_open(&body, &n, &form, "short", 5, ENVELOPE_STATE, 4, NULL),
                      ERR_INVALID);
 }
-END_TEST
 
-Suite *suite_serve_cluster_envelope(void);
-Suite *suite_serve_cluster_envelope(void)
-{
-    Suite *s = suite_create("serve/cluster/envelope");
-    TCase *t = tcase_create("serve/cluster/envelope");
-    tcase_add_test(t, what_was_sealed_opens);
-    suite_add_tcase(s, t);
-    return s;
-}
+SUITE(serve_cluster_envelope, what_was_sealed_opens);

@@ -1,11 +1,11 @@
 #include "serve/cluster/follow.h"
 
-#include <check.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "abr/emulator/feat.h"
 #include "support/buckets.h"
+#include "support/suites.h"
 
 static struct buckets keys;
 static struct bucket bucket;
@@ -80,7 +80,7 @@ static double silent(double mono)
     return s;
 }
 
-START_TEST(silence_counts_while_the_bucket_answers)
+TEST(silence_counts_while_the_bucket_answers)
 {
     write_heartbeat(1);
     ck_assert_int_eq(turn(10), 0);
@@ -95,9 +95,8 @@ START_TEST(silence_counts_while_the_bucket_answers)
     ck_assert_int_eq(turn(30), 0);
     ck_assert_double_eq(silent(31), 1);
 }
-END_TEST
 
-START_TEST(a_bucket_without_a_heartbeat_is_silence)
+TEST(a_bucket_without_a_heartbeat_is_silence)
 {
     struct cluster_stats s;
     follow_stats(&s, f, 5);
@@ -111,9 +110,8 @@ START_TEST(a_bucket_without_a_heartbeat_is_silence)
     follow_stats(&s, f, 61);
     ck_assert_double_eq(s.learner_silent_s, 1);
 }
-END_TEST
 
-START_TEST(a_damaged_heartbeat_is_silence)
+TEST(a_damaged_heartbeat_is_silence)
 {
     write_heartbeat(1);
     ck_assert_int_eq(turn(10), 0);
@@ -131,9 +129,8 @@ START_TEST(a_damaged_heartbeat_is_silence)
     ck_assert_int_eq(turn(13), 0);
     ck_assert_double_eq(silent(13), 0);
 }
-END_TEST
 
-START_TEST(what_is_common_is_fetched_when_it_changes)
+TEST(what_is_common_is_fetched_when_it_changes)
 {
     static struct bus_wire_common c = {.has_explore = true, .explore_share = .5};
     void *bytes;
@@ -168,9 +165,8 @@ START_TEST(what_is_common_is_fetched_when_it_changes)
     ck_assert_int_eq(commons, 4);
     free(bytes);
 }
-END_TEST
 
-START_TEST(what_are_no_weights_is_refused)
+TEST(what_are_no_weights_is_refused)
 {
     struct cluster_stats s;
     ck_assert_int_eq(
@@ -180,19 +176,8 @@ START_TEST(what_are_no_weights_is_refused)
     ck_assert_uint_eq(s.weights_refused, 1);
     ck_assert_uint_eq(s.weights_taken, 0);
 }
-END_TEST
 
-Suite *suite_serve_cluster_follow(void);
-Suite *suite_serve_cluster_follow(void)
-{
-    Suite *s = suite_create("serve/follow");
-    TCase *t = tcase_create("serve/follow");
-    tcase_add_checked_fixture(t, setup, teardown);
-    tcase_add_test(t, silence_counts_while_the_bucket_answers);
-    tcase_add_test(t, a_bucket_without_a_heartbeat_is_silence);
-    tcase_add_test(t, a_damaged_heartbeat_is_silence);
-    tcase_add_test(t, what_is_common_is_fetched_when_it_changes);
-    tcase_add_test(t, what_are_no_weights_is_refused);
-    suite_add_tcase(s, t);
-    return s;
-}
+SUITE_SET_UP(serve_cluster_follow, 0, setup, teardown,
+             silence_counts_while_the_bucket_answers,
+             a_bucket_without_a_heartbeat_is_silence, a_damaged_heartbeat_is_silence,
+             what_is_common_is_fetched_when_it_changes, what_are_no_weights_is_refused);

@@ -1,6 +1,5 @@
 /* The bytes of everything that travels between processes, as version b6a5925 wrote them: this version
  * writes the same and reads them back to the same. So nodes of both work in one cluster. */
-#include <check.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,6 +9,7 @@
 #include "serve/cluster/bus_wire.h"
 #include "serve/cluster/slot_log.h"
 #include "support/buckets.h"
+#include "support/suites.h"
 #include "support/trajs.h"
 
 enum { ROOM = 8192 };
@@ -205,7 +205,7 @@ static void golden_same(const struct golden *is, const struct golden *was,
 
 static struct golden is, was;
 
-START_TEST(the_bytes_are_those_of_before)
+TEST(the_bytes_are_those_of_before)
 {
     const struct golden_row *row = &ROW[_i];
     is = (struct golden){0};
@@ -213,11 +213,10 @@ START_TEST(the_bytes_are_those_of_before)
     golden_recorded(&was, row->name);
     golden_same(&is, &was, row->name);
 }
-END_TEST
 
 /* ---- read and written again ---- */
 
-START_TEST(the_bytes_of_before_are_read)
+TEST(the_bytes_of_before_are_read)
 {
     static const struct {
         const char *name;
@@ -252,17 +251,15 @@ START_TEST(the_bytes_of_before_are_read)
         golden_same(&is, &was, trajs[i]);
     }
 }
-END_TEST
 
 /* The test can fail: one other byte is noticed. */
-START_TEST(another_byte_is_noticed)
+TEST(another_byte_is_noticed)
 {
     golden_recorded(&was, "common");
     was.bytes[was.n - 1] ^= 1;
     make_common(&is);
     golden_same(&is, &was, "common");
 }
-END_TEST
 
 Suite *suite_serve_cluster_golden(void);
 Suite *suite_serve_cluster_golden(void)

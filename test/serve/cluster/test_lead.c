@@ -1,6 +1,5 @@
 #include "serve/cluster/lead.h"
 
-#include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,6 +9,7 @@
 #include "serve/cluster/cluster_cfg.h"
 #include "support/capture.h"
 #include "support/leaders.h"
+#include "support/suites.h"
 
 static struct leaders a, b;
 
@@ -28,7 +28,7 @@ static void teardown(void)
     buckets_free(&leaders_keys);
 }
 
-START_TEST(one_learns_and_the_other_follows)
+TEST(one_learns_and_the_other_follows)
 {
     ck_assert_int_eq(leaders_turn(&a), 0);
     ck_assert_int_eq(leaders_turn(&b), 0);
@@ -65,9 +65,8 @@ START_TEST(one_learns_and_the_other_follows)
     ck_assert_int_eq(leaders_turn(&b), 0);
     ck_assert_double_eq(b.common.explore_share, .25);
 }
-END_TEST
 
-START_TEST(the_next_goes_on_from_the_same_moment)
+TEST(the_next_goes_on_from_the_same_moment)
 {
     leaders_turn(&a);
     leaders_turn(&b);
@@ -101,9 +100,8 @@ START_TEST(the_next_goes_on_from_the_same_moment)
     ck_assert_int_eq(buckets_count(&leaders_keys, "state.1."), 0);
     ck_assert_int_gt(buckets_count(&leaders_keys, "state.2."), 0);
 }
-END_TEST
 
-START_TEST(who_was_taken_for_dead_is_refused)
+TEST(who_was_taken_for_dead_is_refused)
 {
     leaders_turn(&a);
     leaders_turn(&b);
@@ -137,10 +135,9 @@ START_TEST(who_was_taken_for_dead_is_refused)
     ck_assert_int_eq(leaders_turn(&b), 0);
     ck_assert(!lead_leading(b.lead));
 }
-END_TEST
 
 /* The learner's thread is busy, or its disk is slow: its heartbeat goes on without it. */
-START_TEST(a_long_update_costs_nobody_the_lead)
+TEST(a_long_update_costs_nobody_the_lead)
 {
     leaders_turn(&a);
     leaders_turn(&b);
@@ -162,9 +159,8 @@ START_TEST(a_long_update_costs_nobody_the_lead)
     ck_assert_int_eq(leaders_turn(&b), 0);
     ck_assert_uint_eq(leaders_crc(&b), leaders_crc(&a));
 }
-END_TEST
 
-START_TEST(who_is_stuck_loses_the_lead)
+TEST(who_is_stuck_loses_the_lead)
 {
     leaders_turn(&a);
     leaders_turn(&b);
@@ -190,10 +186,9 @@ START_TEST(who_is_stuck_loses_the_lead)
     ck_assert_uint_eq(buckets_rev(&leaders_keys, bus_wire_heartbeat_kind.key), beat);
     ck_assert_int_eq(leaders_turn(&a), 0); /* and it follows */
 }
-END_TEST
 
 /* Another one leads, and the heartbeat is the first to know: what is learned meanwhile is not put. */
-START_TEST(the_heartbeat_finds_that_another_leads)
+TEST(the_heartbeat_finds_that_another_leads)
 {
     leaders_turn(&a);
     leaders_turn(&b);
@@ -220,9 +215,8 @@ START_TEST(the_heartbeat_finds_that_another_leads)
     ck_assert(lead_leading(a.lead));
     ck_assert_uint_eq(lead_term(a.lead), 3);
 }
-END_TEST
 
-START_TEST(who_resigns_is_followed_at_once)
+TEST(who_resigns_is_followed_at_once)
 {
     leaders_turn(&a);
     leaders_turn(&b);
@@ -231,9 +225,8 @@ START_TEST(who_resigns_is_followed_at_once)
     ck_assert_int_eq(leaders_turn(&b), 0);
     ck_assert(lead_leading(b.lead));
 }
-END_TEST
 
-START_TEST(a_bucket_that_is_away_deposes_nobody)
+TEST(a_bucket_that_is_away_deposes_nobody)
 {
     leaders_turn(&a);
     leaders_turn(&b);
@@ -256,9 +249,8 @@ START_TEST(a_bucket_that_is_away_deposes_nobody)
     ck_assert_uint_eq(leaders_version(&b), leaders_version(&a));
     ck_assert_uint_eq(leaders_version(&a), 3);
 }
-END_TEST
 
-START_TEST(what_could_not_be_published_is_not_let_go)
+TEST(what_could_not_be_published_is_not_let_go)
 {
     leaders_turn(&a);
     leaders_turn(&b);
@@ -281,9 +273,8 @@ START_TEST(what_could_not_be_published_is_not_let_go)
     ck_assert_uint_eq(leaders_crc(&b), leaders_crc(&a));
     ck_assert_uint_eq(leaders_crc(&b), policy_crc32(learner_policy(a.learner)));
 }
-END_TEST
 
-START_TEST(who_is_set_aside_is_known_to_all)
+TEST(who_is_set_aside_is_known_to_all)
 {
     leaders_turn(&a);
     leaders_turn(&b);
@@ -295,9 +286,8 @@ START_TEST(who_is_set_aside_is_known_to_all)
     ck_assert_uint_eq(packed_actor_busy(w->packed), 2);
     published_put(b.published, w);
 }
-END_TEST
 
-START_TEST(what_was_refused_is_let_go)
+TEST(what_was_refused_is_let_go)
 {
     leaders_turn(&a);
     a.number = 100; /* trajectories were read, all of them refused */
@@ -315,9 +305,8 @@ START_TEST(what_was_refused_is_let_go)
     leaders_learn(&a, 1);
     ck_assert_uint_eq(a.trimmed, 102);
 }
-END_TEST
 
-START_TEST(an_operators_order_keeps_what_waits)
+TEST(an_operators_order_keeps_what_waits)
 {
     leaders_turn(&a);
     leaders_turn(&b);
@@ -331,9 +320,8 @@ START_TEST(an_operators_order_keeps_what_waits)
     ck_assert_uint_eq(dedup_position(b.dedup), 2);
     ck_assert(dedup_take(b.dedup, 5, 3));
 }
-END_TEST
 
-START_TEST(a_lost_answer_is_no_other_learner)
+TEST(a_lost_answer_is_no_other_learner)
 {
     leaders_turn(&a);
     leaders_turn(&b);
@@ -352,9 +340,8 @@ START_TEST(a_lost_answer_is_no_other_learner)
     ck_assert_int_eq(leaders_turn(&b), 0);
     ck_assert_uint_eq(leaders_crc(&b), leaders_crc(&a));
 }
-END_TEST
 
-START_TEST(a_bucket_that_takes_too_little_is_told_at_once)
+TEST(a_bucket_that_takes_too_little_is_told_at_once)
 {
     ck_assert_int_eq(leaders_turn(&a), 0);
     ck_assert_int_eq(leaders_learn(&a, 2), 1);
@@ -376,7 +363,6 @@ START_TEST(a_bucket_that_takes_too_little_is_told_at_once)
         free(said);
     }
 }
-END_TEST
 
 /* A bucket that calls the lead and follow from within, as another thread may: it hangs when one of
  * them holds its lock while NATS works. */
@@ -411,7 +397,7 @@ static int reentering_put(void *self, const char *key, const void *data, size_t 
     return within.put(self, key, data, n, last, rev, e);
 }
 
-START_TEST(no_lock_is_held_while_the_bucket_works)
+TEST(no_lock_is_held_while_the_bucket_works)
 {
     within = leaders_bucket;
     leaders_bucket.get = reentering_get;
@@ -430,7 +416,6 @@ START_TEST(no_lock_is_held_while_the_bucket_works)
     lead_resign(reentered.lead);
     leaders_end(&reentered);
 }
-END_TEST
 
 /* ---- lost answers, damaged values, and those of older learners ---- */
 
@@ -454,7 +439,7 @@ static int commit(struct leaders *r)
                        NULL);
 }
 
-START_TEST(a_damaged_heartbeat_is_written_over)
+TEST(a_damaged_heartbeat_is_written_over)
 {
     leaders_turn(&a);
     ck_assert_int_eq(leaders_bucket.set(leaders_bucket.self, bus_wire_heartbeat_kind.key,
@@ -474,9 +459,8 @@ START_TEST(a_damaged_heartbeat_is_written_over)
     ck_assert(lead_leading(a.lead));
     free(bytes);
 }
-END_TEST
 
-START_TEST(a_state_that_may_be_the_published_one_is_not_written_over)
+TEST(a_state_that_may_be_the_published_one_is_not_written_over)
 {
     leaders_turn(&a);
     leaders_keys.lose = 1;
@@ -490,9 +474,8 @@ START_TEST(a_state_that_may_be_the_published_one_is_not_written_over)
     ck_assert_uint_eq(buckets_rev(&leaders_keys, key), rev);
     ck_assert_int_eq(noted().state_slot, !slot);
 }
-END_TEST
 
-START_TEST(a_take_over_that_failed_leaves_nothing)
+TEST(a_take_over_that_failed_leaves_nothing)
 {
     leaders_turn(&a);
     leaders_learn(&a, 2);
@@ -519,9 +502,8 @@ START_TEST(a_take_over_that_failed_leaves_nothing)
     ck_assert_int_eq(buckets_count(&leaders_keys, "state.3."), 0);
     ck_assert_int_gt(buckets_count(&leaders_keys, "state.4."), 0);
 }
-END_TEST
 
-START_TEST(a_damaged_dedup_is_done_without)
+TEST(a_damaged_dedup_is_done_without)
 {
     leaders_turn(&a);
     leaders_learn(&a, 2);
@@ -550,9 +532,8 @@ START_TEST(a_damaged_dedup_is_done_without)
     ck_assert_uint_eq(dedup_position(b.dedup), 2);
     ck_assert_uint_eq(leaders_counted(&b), 0);
 }
-END_TEST
 
-START_TEST(a_damaged_state_leaves_the_weights)
+TEST(a_damaged_state_leaves_the_weights)
 {
     leaders_turn(&a);
     leaders_learn(&a, 2);
@@ -566,7 +547,6 @@ START_TEST(a_damaged_state_leaves_the_weights)
     ck_assert_uint_eq(dedup_position(b.dedup), 2);
     ck_assert_uint_eq(leaders_counted(&b), 2); /* the dedup came with them */
 }
-END_TEST
 
 /* What is published of the dedup, as a node reads it. */
 static struct dedup_view published(void)
@@ -587,7 +567,7 @@ static struct dedup_view published(void)
     return v;
 }
 
-START_TEST(the_dedup_is_published_as_of_the_state)
+TEST(the_dedup_is_published_as_of_the_state)
 {
     leaders_turn(&a);
     leaders_learn(&a, 3); /* the third waits for its batch */
@@ -600,7 +580,6 @@ START_TEST(the_dedup_is_published_as_of_the_state)
     v = published();
     ck_assert(dedup_view_has(&v, 2) && !dedup_view_has(&v, 3));
 }
-END_TEST
 
 /* The bucket as a learner left it that wrote form 1: the dedup is behind the state. */
 static void make_old(void)
@@ -651,7 +630,7 @@ static void make_old(void)
     free(bytes);
 }
 
-START_TEST(what_an_older_learner_left_is_gone_on_from)
+TEST(what_an_older_learner_left_is_gone_on_from)
 {
     leaders_turn(&a);
     leaders_learn(&a, 2);
@@ -667,7 +646,6 @@ START_TEST(what_an_older_learner_left_is_gone_on_from)
     struct dedup_view v = published();
     ck_assert(dedup_view_has(&v, 2) && !dedup_view_has(&v, 3));
 }
-END_TEST
 
 /* ---- what a follower refuses ---- */
 
@@ -678,7 +656,7 @@ static uint64_t refused(struct leaders *r)
     return s.weights_refused;
 }
 
-START_TEST(weights_that_do_not_fit_are_refused)
+TEST(weights_that_do_not_fit_are_refused)
 {
     struct leaders wide;
     leaders_turn(&a);
@@ -729,38 +707,20 @@ START_TEST(weights_that_do_not_fit_are_refused)
     ck_assert_uint_eq(leaders_crc(&a), before);
     free(bytes);
 }
-END_TEST
 
-Suite *suite_serve_cluster_lead(void);
-Suite *suite_serve_cluster_lead(void)
-{
-    Suite *s = suite_create("serve/cluster/lead");
-    TCase *t = tcase_create("serve/cluster/lead");
-    tcase_set_timeout(t, 60);
-    tcase_add_checked_fixture(t, setup, teardown);
-    tcase_add_test(t, one_learns_and_the_other_follows);
-    tcase_add_test(t, the_next_goes_on_from_the_same_moment);
-    tcase_add_test(t, who_was_taken_for_dead_is_refused);
-    tcase_add_test(t, a_long_update_costs_nobody_the_lead);
-    tcase_add_test(t, who_is_stuck_loses_the_lead);
-    tcase_add_test(t, no_lock_is_held_while_the_bucket_works);
-    tcase_add_test(t, the_heartbeat_finds_that_another_leads);
-    tcase_add_test(t, who_resigns_is_followed_at_once);
-    tcase_add_test(t, a_bucket_that_is_away_deposes_nobody);
-    tcase_add_test(t, what_could_not_be_published_is_not_let_go);
-    tcase_add_test(t, who_is_set_aside_is_known_to_all);
-    tcase_add_test(t, what_was_refused_is_let_go);
-    tcase_add_test(t, an_operators_order_keeps_what_waits);
-    tcase_add_test(t, a_lost_answer_is_no_other_learner);
-    tcase_add_test(t, a_bucket_that_takes_too_little_is_told_at_once);
-    tcase_add_test(t, a_damaged_heartbeat_is_written_over);
-    tcase_add_test(t, a_state_that_may_be_the_published_one_is_not_written_over);
-    tcase_add_test(t, a_take_over_that_failed_leaves_nothing);
-    tcase_add_test(t, a_damaged_dedup_is_done_without);
-    tcase_add_test(t, a_damaged_state_leaves_the_weights);
-    tcase_add_test(t, the_dedup_is_published_as_of_the_state);
-    tcase_add_test(t, what_an_older_learner_left_is_gone_on_from);
-    tcase_add_test(t, weights_that_do_not_fit_are_refused);
-    suite_add_tcase(s, t);
-    return s;
-}
+SUITE_SET_UP(serve_cluster_lead, 60, setup, teardown, one_learns_and_the_other_follows,
+             the_next_goes_on_from_the_same_moment, who_was_taken_for_dead_is_refused,
+             a_long_update_costs_nobody_the_lead, who_is_stuck_loses_the_lead,
+             no_lock_is_held_while_the_bucket_works,
+             the_heartbeat_finds_that_another_leads, who_resigns_is_followed_at_once,
+             a_bucket_that_is_away_deposes_nobody,
+             what_could_not_be_published_is_not_let_go, who_is_set_aside_is_known_to_all,
+             what_was_refused_is_let_go, an_operators_order_keeps_what_waits,
+             a_lost_answer_is_no_other_learner,
+             a_bucket_that_takes_too_little_is_told_at_once,
+             a_damaged_heartbeat_is_written_over,
+             a_state_that_may_be_the_published_one_is_not_written_over,
+             a_take_over_that_failed_leaves_nothing, a_damaged_dedup_is_done_without,
+             a_damaged_state_leaves_the_weights, the_dedup_is_published_as_of_the_state,
+             what_an_older_learner_left_is_gone_on_from,
+             weights_that_do_not_fit_are_refused);

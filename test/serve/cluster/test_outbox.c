@@ -1,11 +1,11 @@
 #include "serve/cluster/outbox.h"
 
-#include <check.h>
 #include <pthread.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "serve/cluster/bus_wire.h"
+#include "support/suites.h"
 #include "support/trajs.h"
 
 enum { SLOTS = 600 };
@@ -68,7 +68,7 @@ static void send_all(void)
         outbox_acked(o, n, 100 + n);
 }
 
-START_TEST(numbers_count_up_and_name_the_maker)
+TEST(numbers_count_up_and_name_the_maker)
 {
     make(false);
     put(3);
@@ -97,9 +97,8 @@ START_TEST(numbers_count_up_and_name_the_maker)
     ck_assert_int_eq(stats().under_way, 1);
     ck_assert_uint_eq(stats().acked, 2);
 }
-END_TEST
 
-START_TEST(nothing_is_sent_before_it_is_stored)
+TEST(nothing_is_sent_before_it_is_stored)
 {
     make(true);
     put(2);
@@ -110,9 +109,8 @@ START_TEST(nothing_is_sent_before_it_is_stored)
     outbox_stored(o, 1);
     ck_assert_uint_eq(next(), 1);
 }
-END_TEST
 
-START_TEST(at_most_so_many_are_under_way)
+TEST(at_most_so_many_are_under_way)
 {
     make(false);
     put(OUTBOX_UNDER_WAY + 5);
@@ -129,10 +127,9 @@ START_TEST(at_most_so_many_are_under_way)
     ck_assert_uint_eq(next(), 0);
     ck_assert_int_eq(stats().under_way, OUTBOX_UNDER_WAY);
 }
-END_TEST
 
 /* Else the learner could not tell repeats from news: what lies a window back is done with first. */
-START_TEST(numbers_stay_within_the_dedups_window)
+TEST(numbers_stay_within_the_dedups_window)
 {
     o = outbox_new(2 * DEDUP_WINDOW, 7, false, NULL);
     ck_assert_ptr_nonnull(o);
@@ -149,9 +146,8 @@ START_TEST(numbers_stay_within_the_dedups_window)
     ck_assert_uint_eq(stats().released, 2);
     ck_assert_uint_eq(outbox_delivered(o), 2);
 }
-END_TEST
 
-START_TEST(what_was_refused_or_lost_is_sent_again)
+TEST(what_was_refused_or_lost_is_sent_again)
 {
     make(false);
     put(4);
@@ -169,9 +165,8 @@ START_TEST(what_was_refused_or_lost_is_sent_again)
     ck_assert_int_eq(stats().under_way, 3);
     ck_assert_int_eq(stats().waiting, 3);
 }
-END_TEST
 
-START_TEST(what_is_said_to_be_known_is_sent_under_another_id)
+TEST(what_is_said_to_be_known_is_sent_under_another_id)
 {
     make(false);
     put(2);
@@ -186,9 +181,8 @@ START_TEST(what_is_said_to_be_known_is_sent_under_another_id)
     ck_assert_uint_eq(next(), 2);
     ck_assert_int_eq(p.doubted, 0);
 }
-END_TEST
 
-START_TEST(what_the_stream_has_lost_is_sent_again)
+TEST(what_the_stream_has_lost_is_sent_again)
 {
     make(false);
     put(5);
@@ -211,9 +205,8 @@ START_TEST(what_the_stream_has_lost_is_sent_again)
     ck_assert_uint_eq(stats().released, 0);
     ck_assert_int_eq(stats().waiting + stats().unconfirmed, 0);
 }
-END_TEST
 
-START_TEST(a_stream_that_was_made_anew_has_nothing)
+TEST(a_stream_that_was_made_anew_has_nothing)
 {
     make(false);
     put(3);
@@ -227,9 +220,8 @@ START_TEST(a_stream_that_was_made_anew_has_nothing)
     confirm(21, 3, 0);
     ck_assert_uint_eq(outbox_delivered(o), 3);
 }
-END_TEST
 
-START_TEST(an_answer_may_come_after_the_dedup)
+TEST(an_answer_may_come_after_the_dedup)
 {
     make(false);
     put(2);
@@ -245,9 +237,8 @@ START_TEST(an_answer_may_come_after_the_dedup)
     outbox_acked(o, 2, 102);
     ck_assert_uint_eq(outbox_delivered(o), 2);
 }
-END_TEST
 
-START_TEST(what_no_learner_can_read_is_let_go)
+TEST(what_no_learner_can_read_is_let_go)
 {
     make(false);
     put(1);
@@ -261,9 +252,8 @@ START_TEST(what_no_learner_can_read_is_let_go)
     ck_assert_uint_eq(stats().resent, OUTBOX_TRIES);
     ck_assert_uint_eq(stats().released, 1);
 }
-END_TEST
 
-START_TEST(what_only_waits_to_be_confirmed_keeps_nobody_out)
+TEST(what_only_waits_to_be_confirmed_keeps_nobody_out)
 {
     make(false);
     put(SLOTS);
@@ -282,9 +272,8 @@ START_TEST(what_only_waits_to_be_confirmed_keeps_nobody_out)
     put(SLOTS - 3);
     ck_assert_uint_eq(stats().released, 4);
 }
-END_TEST
 
-START_TEST(a_full_outbox_drops_and_counts)
+TEST(a_full_outbox_drops_and_counts)
 {
     make(false);
     put(SLOTS);
@@ -297,9 +286,8 @@ START_TEST(a_full_outbox_drops_and_counts)
     ck_assert_uint_eq(p.number, SLOTS + 1);
     ck_assert_uint_eq(stats().released, 1);
 }
-END_TEST
 
-START_TEST(a_start_goes_on_where_the_store_was)
+TEST(a_start_goes_on_where_the_store_was)
 {
     unsigned char kept[3][BUS_WIRE_TRAJ_MAX];
     size_t n[3];
@@ -352,9 +340,8 @@ START_TEST(a_start_goes_on_where_the_store_was)
     put(1);
     ck_assert_uint_eq(p.number, 10);
 }
-END_TEST
 
-START_TEST(a_store_that_holds_more_than_the_slots_is_told)
+TEST(a_store_that_holds_more_than_the_slots_is_told)
 {
     unsigned char kept[BUS_WIRE_TRAJ_MAX];
     size_t n = bus_wire_put_traj(kept, &t, (struct bus_wire_id){7, 1});
@@ -369,14 +356,13 @@ START_TEST(a_store_that_holds_more_than_the_slots_is_told)
     ck_assert_int_eq(rc, ERR_RANGE);
     ck_assert_str_eq(e.field, "bus-buffer");
 }
-END_TEST
 
 static void *wait_long(void *ctx)
 {
     return outbox_next(ctx, &p, 3600) ? ctx : NULL;
 }
 
-START_TEST(who_waits_is_woken)
+TEST(who_waits_is_woken)
 {
     make(true);
     pthread_t thread;
@@ -392,9 +378,8 @@ START_TEST(who_waits_is_woken)
     pthread_join(thread, &got);
     ck_assert_ptr_null(got);
 }
-END_TEST
 
-START_TEST(nothing_is_sent_before_the_bucket_was_read)
+TEST(nothing_is_sent_before_the_bucket_was_read)
 {
     make(false);
     outbox_hold(o);
@@ -417,9 +402,8 @@ START_TEST(nothing_is_sent_before_the_bucket_was_read)
     ck_assert_uint_eq(next(), 0);
     ck_assert_uint_eq(outbox_delivered(o), 4);
 }
-END_TEST
 
-START_TEST(a_bucket_that_does_not_answer_holds_nobody_up_for_ever)
+TEST(a_bucket_that_does_not_answer_holds_nobody_up_for_ever)
 {
     make(false);
     put(1);
@@ -429,9 +413,8 @@ START_TEST(a_bucket_that_does_not_answer_holds_nobody_up_for_ever)
         usleep(1000);
     ck_assert_uint_eq(p.number, 1);
 }
-END_TEST
 
-START_TEST(what_was_counted_is_not_sent_after_it_was_doubted_or_refused)
+TEST(what_was_counted_is_not_sent_after_it_was_doubted_or_refused)
 {
     make(false);
     put(3);
@@ -445,32 +428,18 @@ START_TEST(what_was_counted_is_not_sent_after_it_was_doubted_or_refused)
     ck_assert_uint_eq(next(), 3);
     ck_assert_uint_eq(next(), 0);
 }
-END_TEST
 
-Suite *suite_serve_cluster_outbox(void);
-Suite *suite_serve_cluster_outbox(void)
-{
-    Suite *s = suite_create("serve/outbox");
-    TCase *tc = tcase_create("serve/outbox");
-    tcase_add_checked_fixture(tc, setup, teardown);
-    tcase_add_test(tc, numbers_count_up_and_name_the_maker);
-    tcase_add_test(tc, nothing_is_sent_before_it_is_stored);
-    tcase_add_test(tc, at_most_so_many_are_under_way);
-    tcase_add_test(tc, numbers_stay_within_the_dedups_window);
-    tcase_add_test(tc, what_was_refused_or_lost_is_sent_again);
-    tcase_add_test(tc, what_is_said_to_be_known_is_sent_under_another_id);
-    tcase_add_test(tc, what_the_stream_has_lost_is_sent_again);
-    tcase_add_test(tc, a_stream_that_was_made_anew_has_nothing);
-    tcase_add_test(tc, an_answer_may_come_after_the_dedup);
-    tcase_add_test(tc, what_no_learner_can_read_is_let_go);
-    tcase_add_test(tc, what_only_waits_to_be_confirmed_keeps_nobody_out);
-    tcase_add_test(tc, a_full_outbox_drops_and_counts);
-    tcase_add_test(tc, a_start_goes_on_where_the_store_was);
-    tcase_add_test(tc, a_store_that_holds_more_than_the_slots_is_told);
-    tcase_add_test(tc, who_waits_is_woken);
-    tcase_add_test(tc, nothing_is_sent_before_the_bucket_was_read);
-    tcase_add_test(tc, a_bucket_that_does_not_answer_holds_nobody_up_for_ever);
-    tcase_add_test(tc, what_was_counted_is_not_sent_after_it_was_doubted_or_refused);
-    suite_add_tcase(s, tc);
-    return s;
-}
+SUITE_SET_UP(serve_cluster_outbox, 0, setup, teardown,
+             numbers_count_up_and_name_the_maker, nothing_is_sent_before_it_is_stored,
+             at_most_so_many_are_under_way, numbers_stay_within_the_dedups_window,
+             what_was_refused_or_lost_is_sent_again,
+             what_is_said_to_be_known_is_sent_under_another_id,
+             what_the_stream_has_lost_is_sent_again,
+             a_stream_that_was_made_anew_has_nothing, an_answer_may_come_after_the_dedup,
+             what_no_learner_can_read_is_let_go,
+             what_only_waits_to_be_confirmed_keeps_nobody_out,
+             a_full_outbox_drops_and_counts, a_start_goes_on_where_the_store_was,
+             a_store_that_holds_more_than_the_slots_is_told, who_waits_is_woken,
+             nothing_is_sent_before_the_bucket_was_read,
+             a_bucket_that_does_not_answer_holds_nobody_up_for_ever,
+             what_was_counted_is_not_sent_after_it_was_doubted_or_refused);

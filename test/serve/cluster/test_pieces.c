@@ -1,10 +1,10 @@
 #include "serve/cluster/pieces.h"
 
-#include <check.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "support/buckets.h"
+#include "support/suites.h"
 
 enum { N = 3 * 8000 + 100 };
 
@@ -39,7 +39,7 @@ static int get(const struct pieces *p, int newest)
     return rc;
 }
 
-START_TEST(all_of_it_comes_back_in_pieces_that_the_bucket_takes)
+TEST(all_of_it_comes_back_in_pieces_that_the_bucket_takes)
 {
     ck_assert_int_eq(made.parts, 4);
     ck_assert_int_eq(buckets_count(&keys, "some."), 4);
@@ -57,9 +57,8 @@ START_TEST(all_of_it_comes_back_in_pieces_that_the_bucket_takes)
     ck_assert_int_eq(made.parts, 0);
     ck_assert_int_eq(get(&made, 1), 0);
 }
-END_TEST
 
-START_TEST(what_is_not_what_was_named_is_refused)
+TEST(what_is_not_what_was_named_is_refused)
 {
     struct pieces other = made;
     other.crc ^= 1;
@@ -80,9 +79,8 @@ START_TEST(what_is_not_what_was_named_is_refused)
     ck_assert_int_eq(
         pieces_put(&other, &bucket, "some", ENVELOPE_STATE, 1, data, N, NULL), ERR_IO);
 }
-END_TEST
 
-START_TEST(they_go_together)
+TEST(they_go_together)
 {
     keys.away = true;
     ck_assert(!pieces_drop(&bucket, "some", made.parts));
@@ -91,17 +89,7 @@ START_TEST(they_go_together)
     ck_assert(pieces_drop(&bucket, "some", made.parts));
     ck_assert_int_eq(keys.n, 0);
 }
-END_TEST
 
-Suite *suite_serve_cluster_pieces(void);
-Suite *suite_serve_cluster_pieces(void)
-{
-    Suite *s = suite_create("serve/pieces");
-    TCase *t = tcase_create("serve/pieces");
-    tcase_add_checked_fixture(t, setup, teardown);
-    tcase_add_test(t, all_of_it_comes_back_in_pieces_that_the_bucket_takes);
-    tcase_add_test(t, what_is_not_what_was_named_is_refused);
-    tcase_add_test(t, they_go_together);
-    suite_add_tcase(s, t);
-    return s;
-}
+SUITE_SET_UP(serve_cluster_pieces, 0, setup, teardown,
+             all_of_it_comes_back_in_pieces_that_the_bucket_takes,
+             what_is_not_what_was_named_is_refused, they_go_together);

@@ -1,6 +1,5 @@
 #include "serve/cluster/shared_value.h"
 
-#include <check.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -8,6 +7,7 @@
 #include "base/bytes.h"
 #include "support/buckets.h"
 #include "support/capture.h"
+#include "support/suites.h"
 
 /* A value of our own; 0 is invalid. */
 struct number {
@@ -106,7 +106,7 @@ static int turn(double mono)
     return shared_value_turn(both, 1, false, mono, 0, NULL);
 }
 
-START_TEST(a_value_comes_back_or_is_refused)
+TEST(a_value_comes_back_or_is_refused)
 {
     static const struct {
         uint64_t n;
@@ -134,7 +134,6 @@ START_TEST(a_value_comes_back_or_is_refused)
     ck_assert_uint_eq(rev, buckets_rev(&keys, "number"));
     ck_assert_ptr_null(bytes);
 }
-END_TEST
 
 /* ---- compare-and-swap ---- */
 
@@ -152,7 +151,7 @@ static int add_one(void *ctx, void *value, bool there, struct err *e)
     return *how < 0 ? err_set(e, *how, "not this one") : *how;
 }
 
-START_TEST(a_change_starts_again_when_another_process_was_faster)
+TEST(a_change_starts_again_when_another_process_was_faster)
 {
     static const struct {
         int rivals, how, rc, changes;
@@ -183,11 +182,10 @@ START_TEST(a_change_starts_again_when_another_process_was_faster)
     ck_assert_int_eq(shared_value_change(&v, &rev, &KIND, &bucket, add_one, &how, NULL),
                      ERR_IO);
 }
-END_TEST
 
 /* ---- turns ---- */
 
-START_TEST(a_revision_is_taken_once)
+TEST(a_revision_is_taken_once)
 {
     put(1);
     ck_assert_int_eq(turn(100), 0);
@@ -222,9 +220,8 @@ START_TEST(a_revision_is_taken_once)
     ck_assert_int_eq(shared_value_turn(both, 1, true, 1000, 0, NULL), 0);
     ck_assert_int_eq(takes, 5);
 }
-END_TEST
 
-START_TEST(what_cannot_be_used_now_is_tried_again)
+TEST(what_cannot_be_used_now_is_tried_again)
 {
     put(1);
     answer = 1; /* later */
@@ -239,9 +236,8 @@ START_TEST(what_cannot_be_used_now_is_tried_again)
     ck_assert_int_eq(turn(1000), 0); /* an error does not wait for the next time */
     ck_assert_int_eq(takes, 4 + SHARED_VALUE_TRIES);
 }
-END_TEST
 
-START_TEST(a_revision_is_refused_once)
+TEST(a_revision_is_refused_once)
 {
     capture_begin(STDERR_FILENO);
     for (int i = 1; i < 5; i++) {
@@ -259,9 +255,8 @@ START_TEST(a_revision_is_refused_once)
     free(text);
     ck_assert_int_eq(lines, 3);
 }
-END_TEST
 
-START_TEST(a_bucket_that_does_not_answer_ends_the_turn)
+TEST(a_bucket_that_does_not_answer_ends_the_turn)
 {
     put(1);
     keys.away = true;
@@ -278,20 +273,9 @@ START_TEST(a_bucket_that_does_not_answer_ends_the_turn)
     ck_assert_int_eq(takes, 2);
     ck_assert_int_eq(unanswered, 1);
 }
-END_TEST
 
-Suite *suite_serve_cluster_shared_value(void);
-Suite *suite_serve_cluster_shared_value(void)
-{
-    Suite *s = suite_create("serve/cluster/shared_value");
-    TCase *t = tcase_create("serve/cluster/shared_value");
-    tcase_add_checked_fixture(t, setup, teardown);
-    tcase_add_test(t, a_value_comes_back_or_is_refused);
-    tcase_add_test(t, a_change_starts_again_when_another_process_was_faster);
-    tcase_add_test(t, a_revision_is_taken_once);
-    tcase_add_test(t, what_cannot_be_used_now_is_tried_again);
-    tcase_add_test(t, a_revision_is_refused_once);
-    tcase_add_test(t, a_bucket_that_does_not_answer_ends_the_turn);
-    suite_add_tcase(s, t);
-    return s;
-}
+SUITE_SET_UP(serve_cluster_shared_value, 0, setup, teardown,
+             a_value_comes_back_or_is_refused,
+             a_change_starts_again_when_another_process_was_faster,
+             a_revision_is_taken_once, what_cannot_be_used_now_is_tried_again,
+             a_revision_is_refused_once, a_bucket_that_does_not_answer_ends_the_turn);

@@ -1,12 +1,12 @@
 #include "serve/cluster/slot_log.h"
 
-#include <check.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/bytes.h"
 #include "serve/cluster/envelope.h"
+#include "support/suites.h"
 
 enum { EXPERTS = 3 };
 
@@ -46,7 +46,7 @@ static void *encode(size_t *n)
 }
 
 /* A place without a name is no task: neither in the log nor for who reads. */
-START_TEST(a_place_that_is_free_is_no_task)
+TEST(a_place_that_is_free_is_no_task)
 {
     static const struct slot_tasks holes = {3, {"pensieve", "", "sport"}};
     struct slot_record r = record(5, 9), read;
@@ -61,9 +61,8 @@ START_TEST(a_place_that_is_free_is_no_task)
     ck_assert_float_eq(read.psi[1], 0);
     ck_assert_float_eq(read.psi[2], .2f);
 }
-END_TEST
 
-START_TEST(what_was_added_is_read)
+TEST(what_was_added_is_read)
 {
     char key[SLOT_LOG_KEY];
     slot_log_key(key, 0xabc);
@@ -90,9 +89,8 @@ START_TEST(what_was_added_is_read)
     ck_assert_float_eq(read.trust[2], 0);
     ck_assert_mem_eq(read.x, r.x, sizeof r.x);
 }
-END_TEST
 
-START_TEST(tasks_have_their_place_for_good)
+TEST(tasks_have_their_place_for_good)
 {
     struct slot_record r = record(1, 1), read;
     slot_log_add(&l, &r, &here);
@@ -113,9 +111,8 @@ START_TEST(tasks_have_their_place_for_good)
     ck_assert_float_eq(read.reward[4], r.reward[4]);
     ck_assert_float_eq(read.reward[5], 0); /* left out */
 }
-END_TEST
 
-START_TEST(it_holds_the_newest)
+TEST(it_holds_the_newest)
 {
     for (uint64_t i = 1; i <= SLOT_LOG_RECORDS + 10; i++)
         add(i % 2, i);
@@ -135,9 +132,8 @@ START_TEST(it_holds_the_newest)
     ck_assert(!slot_log_has(&l, 1, 1));
     ck_assert(slot_log_has(&l, 102, 1));
 }
-END_TEST
 
-START_TEST(its_size_has_a_bound)
+TEST(its_size_has_a_bound)
 {
     struct slot_tasks all = {.n = PROFILE_MIX_TASKS};
     for (int v = 0; v < PROFILE_MIX_TASKS; v++)
@@ -151,7 +147,6 @@ START_TEST(its_size_has_a_bound)
     free(encode(&n));
     ck_assert_uint_le(n, 96 << 10);
 }
-END_TEST
 
 /* At this place of the body there is something else; the checksum fits. */
 static int with(size_t at, uint32_t value)
@@ -166,7 +161,7 @@ static int with(size_t at, uint32_t value)
     return rc;
 }
 
-START_TEST(nothing_that_was_read_is_trusted)
+TEST(nothing_that_was_read_is_trusted)
 {
     add(5, 1);
     size_t n;
@@ -212,20 +207,7 @@ START_TEST(nothing_that_was_read_is_trusted)
                      ERR_CORRUPT);
     ck_assert_ptr_null(out);
 }
-END_TEST
 
-Suite *suite_serve_cluster_slot_log(void);
-Suite *suite_serve_cluster_slot_log(void)
-{
-    Suite *s = suite_create("serve/slot_log");
-    TCase *t = tcase_create("serve/slot_log");
-    tcase_add_checked_fixture(t, setup, NULL);
-    tcase_add_test(t, a_place_that_is_free_is_no_task);
-    tcase_add_test(t, what_was_added_is_read);
-    tcase_add_test(t, tasks_have_their_place_for_good);
-    tcase_add_test(t, it_holds_the_newest);
-    tcase_add_test(t, its_size_has_a_bound);
-    tcase_add_test(t, nothing_that_was_read_is_trusted);
-    suite_add_tcase(s, t);
-    return s;
-}
+SUITE_SET_UP(serve_cluster_slot_log, 0, setup, NULL, a_place_that_is_free_is_no_task,
+             what_was_added_is_read, tasks_have_their_place_for_good, it_holds_the_newest,
+             its_size_has_a_bound, nothing_that_was_read_is_trusted);

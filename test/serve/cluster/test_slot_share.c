@@ -6,6 +6,7 @@
 #include "serve/cluster/slot_log.h"
 #include "support/buckets.h"
 #include "support/capture.h"
+#include "support/suites.h"
 #include "support/untagged_viewers.h"
 
 static const double SLOT_S = 300;
@@ -130,7 +131,7 @@ static void live(int slots)
     }
 }
 
-START_TEST(who_saw_nobody_chooses_as_who_did)
+TEST(who_saw_nobody_chooses_as_who_did)
 {
     live(30);
     struct hintless_stats x = of(&a), y = of(&b);
@@ -161,9 +162,8 @@ START_TEST(who_saw_nobody_chooses_as_who_did)
         ck_assert_double_eq(of(&c).weight[k], y.weight[k]);
     stop(&c);
 }
-END_TEST
 
-START_TEST(within_a_slot_nothing_changes)
+TEST(within_a_slot_nothing_changes)
 {
     live(5);
     view_some(&a);
@@ -177,7 +177,6 @@ START_TEST(within_a_slot_nothing_changes)
     ck_assert_mem_eq(after.weight, before.weight, sizeof after.weight);
     ck_assert_double_eq(after.expected, before.expected);
 }
-END_TEST
 
 static struct slot_log *read_log(void)
 {
@@ -192,7 +191,7 @@ static struct slot_log *read_log(void)
     return NULL;
 }
 
-START_TEST(each_slot_counts_once)
+TEST(each_slot_counts_once)
 {
     live(2);
     /* the answer to a put is lost: it is found to have happened */
@@ -239,9 +238,8 @@ START_TEST(each_slot_counts_once)
     end_slot(&a);
     ck_assert_uint_eq(of(&a).heard, 0);
 }
-END_TEST
 
-START_TEST(a_kill_between_two_slots_costs_one_number)
+TEST(a_kill_between_two_slots_costs_one_number)
 {
     live(2);
     view_some(&a);
@@ -270,9 +268,8 @@ START_TEST(a_kill_between_two_slots_costs_one_number)
     ck_assert_uint_eq(read_log()->record[2].number, 5);
     ck_assert_int_eq(read_log()->makers, 1);
 }
-END_TEST
 
-START_TEST(two_that_put_at_once_lose_nothing)
+TEST(two_that_put_at_once_lose_nothing)
 {
     for (int t = 0; t < 6; t++) {
         view_some(&a);
@@ -290,9 +287,8 @@ START_TEST(two_that_put_at_once_lose_nothing)
     ck_assert_uint_eq(of(&a).heard, 6);
     ck_assert_uint_eq(of(&b).heard, 6);
 }
-END_TEST
 
-START_TEST(a_state_that_was_lost_is_learned_again)
+TEST(a_state_that_was_lost_is_learned_again)
 {
     live(4);
     stop(&a);
@@ -309,9 +305,8 @@ START_TEST(a_state_that_was_lost_is_learned_again)
     ck_assert_uint_eq(read_log()->count, 5); /* though its slot had this number before */
     ck_assert_int_eq(read_log()->makers, 2);
 }
-END_TEST
 
-START_TEST(a_copy_is_another_node)
+TEST(a_copy_is_another_node)
 {
     live(3);
     struct node c = {.store = 9};
@@ -336,7 +331,6 @@ START_TEST(a_copy_is_another_node)
     ck_assert_uint_eq(of(&c).heard, 2); /* not what it knew as a copy */
     stop(&c);
 }
-END_TEST
 
 /* The log is put again, of this form, as if it were about experts of this checksum. */
 static void replace(int form, uint32_t experts_crc, uint32_t crc)
@@ -364,7 +358,7 @@ static char *what_b_says(void)
     return text;
 }
 
-START_TEST(what_is_for_others_is_refused_and_told_once)
+TEST(what_is_for_others_is_refused_and_told_once)
 {
     live(3);
     const uint32_t crc = read_log()->crc;
@@ -386,9 +380,8 @@ START_TEST(what_is_for_others_is_refused_and_told_once)
         ck_assert_uint_eq(of(&b).heard, 3);
     }
 }
-END_TEST
 
-START_TEST(a_damaged_log_is_begun_anew)
+TEST(a_damaged_log_is_begun_anew)
 {
     live(3);
     for (int k = 0; k < keys.n; k++)
@@ -404,9 +397,8 @@ START_TEST(a_damaged_log_is_begun_anew)
     end_slot(&a);
     ck_assert_uint_eq(of(&a).heard, 1);
 }
-END_TEST
 
-START_TEST(other_experts_have_another_log)
+TEST(other_experts_have_another_log)
 {
     live(3);
     stop(&b);
@@ -423,9 +415,8 @@ START_TEST(other_experts_have_another_log)
     ck_assert_uint_eq(of(&b).heard, 0);
     ck_assert_int_eq(buckets_count(&keys, "slots."), 2);
 }
-END_TEST
 
-START_TEST(what_waits_too_long_is_let_go)
+TEST(what_waits_too_long_is_let_go)
 {
     keys.away = true;
     for (int i = 0; i < 130; i++) {
@@ -440,7 +431,6 @@ START_TEST(what_waits_too_long_is_let_go)
     ck_assert_uint_eq(read_log()->count, 128);
     ck_assert_int_eq(of(&a).pending, 0);
 }
-END_TEST
 
 /* What another node says of its slots: everything but the last expert earned nothing. */
 static void lie(struct slot_log *l, const struct hintless_stats *x, uint32_t crc)
@@ -462,7 +452,7 @@ static void lie(struct slot_log *l, const struct hintless_stats *x, uint32_t crc
     }
 }
 
-START_TEST(a_shared_lie_meets_the_exam_of_each_node)
+TEST(a_shared_lie_meets_the_exam_of_each_node)
 {
     static struct slot_log l;
     struct node c;
@@ -493,27 +483,11 @@ START_TEST(a_shared_lie_meets_the_exam_of_each_node)
     ck_assert_double_lt(x.weight[2], .5);
     stop(&c);
 }
-END_TEST
 
-Suite *suite_serve_cluster_slot_share(void);
-Suite *suite_serve_cluster_slot_share(void)
-{
-    Suite *s = suite_create("serve/slot_share");
-    TCase *t = tcase_create("serve/slot_share");
-    tcase_set_timeout(t, 60);
-    tcase_add_checked_fixture(t, open_all, close_all);
-    tcase_add_test(t, who_saw_nobody_chooses_as_who_did);
-    tcase_add_test(t, a_shared_lie_meets_the_exam_of_each_node);
-    tcase_add_test(t, within_a_slot_nothing_changes);
-    tcase_add_test(t, each_slot_counts_once);
-    tcase_add_test(t, a_kill_between_two_slots_costs_one_number);
-    tcase_add_test(t, two_that_put_at_once_lose_nothing);
-    tcase_add_test(t, a_state_that_was_lost_is_learned_again);
-    tcase_add_test(t, a_copy_is_another_node);
-    tcase_add_test(t, what_is_for_others_is_refused_and_told_once);
-    tcase_add_test(t, a_damaged_log_is_begun_anew);
-    tcase_add_test(t, other_experts_have_another_log);
-    tcase_add_test(t, what_waits_too_long_is_let_go);
-    suite_add_tcase(s, t);
-    return s;
-}
+SUITE_SET_UP(serve_cluster_slot_share, 60, open_all, close_all,
+             who_saw_nobody_chooses_as_who_did, a_shared_lie_meets_the_exam_of_each_node,
+             within_a_slot_nothing_changes, each_slot_counts_once,
+             a_kill_between_two_slots_costs_one_number, two_that_put_at_once_lose_nothing,
+             a_state_that_was_lost_is_learned_again, a_copy_is_another_node,
+             what_is_for_others_is_refused_and_told_once, a_damaged_log_is_begun_anew,
+             other_experts_have_another_log, what_waits_too_long_is_let_go);
