@@ -1,9 +1,9 @@
 #include "serve/players/clients.h"
 
-#include <check.h>
 #include <string.h>
 
 #include "support/alloc.h"
+#include "support/suites.h"
 
 static struct clients *c;
 
@@ -47,7 +47,7 @@ static void forget(const char *name)
     ck_assert(clients_forget(c, key_of(name), clients_get(&old, c, key_of(name))));
 }
 
-START_TEST(what_was_put_is_there_until_it_is_forgotten)
+TEST(what_was_put_is_there_until_it_is_forgotten)
 {
     ck_assert_int_eq(get("a"), -1);
     put("a", 1);
@@ -60,9 +60,8 @@ START_TEST(what_was_put_is_there_until_it_is_forgotten)
     ck_assert_int_eq(get("a"), -1);
     ck_assert_int_eq(get("b"), 2);
 }
-END_TEST
 
-START_TEST(who_comes_too_late_changes_nothing)
+TEST(who_comes_too_late_changes_nothing)
 {
     int mine = 7, old;
     ck_assert(!clients_put(c, key_of("a"), &mine, 5)); /* the entry is gone */
@@ -80,9 +79,8 @@ START_TEST(who_comes_too_late_changes_nothing)
     ck_assert(!clients_put(c, key_of("a"), &mine, since));
     ck_assert_int_eq(get("a"), 3);
 }
-END_TEST
 
-START_TEST(who_was_silent_longest_goes)
+TEST(who_was_silent_longest_goes)
 {
     put("a", 1);
     put("b", 2);
@@ -108,10 +106,9 @@ START_TEST(who_was_silent_longest_goes)
     put("a", 1);
     ck_assert_int_eq(get("a"), 1);
 }
-END_TEST
 
 /* 200,000 times each other one of 65,536 looked at would take a quarter of an hour */
-START_TEST(a_full_table_is_as_fast_as_another)
+TEST(a_full_table_is_as_fast_as_another)
 {
     enum { FULL = 65536, MORE = 200000 };
     struct clients *full = clients_new(FULL, 200, 7, NULL);
@@ -123,9 +120,8 @@ START_TEST(a_full_table_is_as_fast_as_another)
     ck_assert_int_eq(clients_count(full), FULL);
     clients_free(full);
 }
-END_TEST
 
-START_TEST(keys_differ_by_address_name_and_seed)
+TEST(keys_differ_by_address_name_and_seed)
 {
     unsigned char a[CLIENTS_KEY], b[CLIENTS_KEY];
     struct clients *other = clients_new(1, 8, 8, NULL);
@@ -142,7 +138,6 @@ START_TEST(keys_differ_by_address_name_and_seed)
     ck_assert_mem_ne(a, b, CLIENTS_KEY);
     clients_free(other);
 }
-END_TEST
 
 static void *make(void *ctx, struct err *why)
 {
@@ -155,24 +150,13 @@ static void destroy(void *made)
     clients_free(made);
 }
 
-START_TEST(memory_is_refused_at_every_allocation)
+TEST(memory_is_refused_at_every_allocation)
 {
     ck_assert_int_gt(alloc_each_fails(make, destroy, NULL), 0);
 }
-END_TEST
 
-Suite *suite_serve_players_clients(void);
-Suite *suite_serve_players_clients(void)
-{
-    Suite *s = suite_create("serve/clients");
-    TCase *t = tcase_create("serve/clients");
-    tcase_add_checked_fixture(t, setup, teardown);
-    tcase_add_test(t, what_was_put_is_there_until_it_is_forgotten);
-    tcase_add_test(t, who_comes_too_late_changes_nothing);
-    tcase_add_test(t, who_was_silent_longest_goes);
-    tcase_add_test(t, a_full_table_is_as_fast_as_another);
-    tcase_add_test(t, keys_differ_by_address_name_and_seed);
-    tcase_add_test(t, memory_is_refused_at_every_allocation);
-    suite_add_tcase(s, t);
-    return s;
-}
+SUITE_SET_UP(serve_players_clients, 0, setup, teardown,
+             what_was_put_is_there_until_it_is_forgotten,
+             who_comes_too_late_changes_nothing, who_was_silent_longest_goes,
+             a_full_table_is_as_fast_as_another, keys_differ_by_address_name_and_seed,
+             memory_is_refused_at_every_allocation);

@@ -1,6 +1,7 @@
 #include "serve/players/cmcd.h"
 
-#include <check.h>
+#include "support/suites.h"
+
 #include <stdio.h>
 #include <string.h>
 
@@ -13,7 +14,7 @@ static int parse(const char *text)
     return cmcd_parse(&c, text, strlen(text), &e);
 }
 
-START_TEST(what_a_player_sends_with_a_segment)
+TEST(what_a_player_sends_with_a_segment)
 {
     ck_assert_int_eq(parse("bl=21300,br=3200,bs,cid=\"faec5fc2-ac30-11ea-bb37\",d=4004,"
                            "dl=18500,mtp=48100,nor=\"..%2F300kbps%2Ftrack.m4v\",ot=v,"
@@ -32,9 +33,8 @@ START_TEST(what_a_player_sends_with_a_segment)
     ck_assert_double_lt(c.starved_s, 0);
     ck_assert_double_lt(c.arrived_s, 0);
 }
-END_TEST
 
-START_TEST(what_is_not_told_is_negative_or_empty)
+TEST(what_is_not_told_is_negative_or_empty)
 {
     ck_assert_int_eq(parse(""), 0);
     ck_assert_int_eq(c.kind, CMCD_UNKNOWN);
@@ -44,9 +44,8 @@ START_TEST(what_is_not_told_is_negative_or_empty)
     ck_assert_int_eq(c.kind, CMCD_OTHER);
     ck_assert(!c.starved);
 }
-END_TEST
 
-START_TEST(lists_of_version_2_are_taken_by_the_kind)
+TEST(lists_of_version_2_are_taken_by_the_kind)
 {
     /* the kind may come behind them */
     ck_assert_int_eq(parse("bl=(4200;a 8100;v),br=(128;a 2000;v),bsd=(120;v),ot=a,v=2"),
@@ -65,9 +64,8 @@ START_TEST(lists_of_version_2_are_taken_by_the_kind)
     ck_assert_int_eq(c.kind, CMCD_MUXED);
     ck_assert_double_eq(c.kbps, 640);
 }
-END_TEST
 
-START_TEST(a_stream_that_has_no_end_yet)
+TEST(a_stream_that_has_no_end_yet)
 {
     ck_assert_int_eq(parse("st=v"), 0);
     ck_assert(!c.live);
@@ -76,7 +74,6 @@ START_TEST(a_stream_that_has_no_end_yet)
     ck_assert_int_eq(parse("st=ll,sf=ld"), 0);
     ck_assert(c.live);
 }
-END_TEST
 
 static const struct {
     const char *url, *file;
@@ -88,16 +85,15 @@ static const struct {
     {"", ""},
 };
 
-START_TEST(a_report_names_the_file)
+TEST(a_report_names_the_file)
 {
     char text[200];
     snprintf(text, sizeof text, "e=rr,url=\"%s\",ttlb=1", urls[_i].url);
     ck_assert_int_eq(parse(text), 0);
     ck_assert_str_eq(c.file, urls[_i].file);
 }
-END_TEST
 
-START_TEST(a_long_address_is_borne)
+TEST(a_long_address_is_borne)
 {
     char text[2000];
     snprintf(text, sizeof text, "url=\"https://x/%0*d\",ttlb=7", CMCD_FILE, 0);
@@ -108,15 +104,13 @@ START_TEST(a_long_address_is_borne)
     ck_assert_str_eq(c.file, "a.m4s");
     ck_assert_double_eq(c.arrived_s, .007);
 }
-END_TEST
 
-START_TEST(the_later_of_two_counts)
+TEST(the_later_of_two_counts)
 {
     ck_assert_int_eq(parse("br=1,br=2,ot=v,ot=a"), 0);
     ck_assert_double_eq(c.kbps, 2);
     ck_assert_int_eq(c.kind, CMCD_AUDIO);
 }
-END_TEST
 
 static const struct {
     const char *text, *field;
@@ -136,28 +130,15 @@ static const struct {
     {"e=muchtoolong", "e"},
 };
 
-START_TEST(what_cannot_be_is_refused_by_its_key)
+TEST(what_cannot_be_is_refused_by_its_key)
 {
     ck_assert_int_lt(parse(bad[_i].text), 0);
     ck_assert_str_eq(e.field, bad[_i].field);
     ck_assert_str_ne(e.detail, "");
 }
-END_TEST
 
-Suite *suite_serve_players_cmcd(void);
-Suite *suite_serve_players_cmcd(void)
-{
-    Suite *s = suite_create("serve/cmcd");
-    TCase *t = tcase_create("serve/cmcd");
-    tcase_add_test(t, what_a_player_sends_with_a_segment);
-    tcase_add_test(t, what_is_not_told_is_negative_or_empty);
-    tcase_add_test(t, lists_of_version_2_are_taken_by_the_kind);
-    tcase_add_test(t, a_stream_that_has_no_end_yet);
-    tcase_add_loop_test(t, a_report_names_the_file, 0, sizeof urls / sizeof *urls);
-    tcase_add_test(t, a_long_address_is_borne);
-    tcase_add_test(t, the_later_of_two_counts);
-    tcase_add_loop_test(t, what_cannot_be_is_refused_by_its_key, 0,
-                        sizeof bad / sizeof *bad);
-    suite_add_tcase(s, t);
-    return s;
-}
+SUITE(serve_players_cmcd, what_a_player_sends_with_a_segment,
+      what_is_not_told_is_negative_or_empty, lists_of_version_2_are_taken_by_the_kind,
+      a_stream_that_has_no_end_yet, ROWS(a_report_names_the_file, urls),
+      a_long_address_is_borne, the_later_of_two_counts,
+      ROWS(what_cannot_be_is_refused_by_its_key, bad));

@@ -1,11 +1,11 @@
 #include "serve/players/contents.h"
 
-#include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "support/alloc.h"
+#include "support/suites.h"
 
 static struct contents *c;
 static struct err e;
@@ -53,7 +53,7 @@ static int top_of(const char *path, double kbps)
     return top;
 }
 
-START_TEST(a_manifest_tells_ladder_and_names)
+TEST(a_manifest_tells_ladder_and_names)
 {
     ck_assert_int_eq(
         learn("a/film/m.mpd", mpd("$RepresentationID$/$Number%03d$.m4s?k=1", 7, 5, 1200)),
@@ -73,9 +73,8 @@ START_TEST(a_manifest_tells_ladder_and_names)
     ck_assert_ptr_null(contents_get(c, "b/film/007.m4s", 300, 0));
     ck_assert_ptr_null(contents_get(c, "a/film", 300, 0));
 }
-END_TEST
 
-START_TEST(which_of_several)
+TEST(which_of_several)
 {
     ck_assert_int_eq(learn("a/m.mpd", mpd("out-$Number$", 1, 3, 1000)), 0);
     ck_assert_int_eq(learn("a/in/m.mpd", mpd("in-$Number$", 1, 3, 2000)), 0);
@@ -87,9 +86,8 @@ START_TEST(which_of_several)
     ck_assert_int_eq(top_of("a/in/x", 3000), 3000);
     ck_assert_int_eq(top_of("a/in/x", 300), 3000); /* it was used last */
 }
-END_TEST
 
-START_TEST(of_those_that_fit_it_is_what_the_player_plays)
+TEST(of_those_that_fit_it_is_what_the_player_plays)
 {
     ck_assert_int_eq(learn("a/sd.mpd", mpd("$Number$", 1, 3, 1000)), 0);
     struct content *sd = contents_get(c, "a/x", 300, 0);
@@ -101,9 +99,8 @@ START_TEST(of_those_that_fit_it_is_what_the_player_plays)
     contents_put(c, his);
     contents_put(c, sd);
 }
-END_TEST
 
-START_TEST(what_changes_is_read_again)
+TEST(what_changes_is_read_again)
 {
     ck_assert_int_eq(learn("a/m.mpd", mpd("$Number$", 1, 3, 1000)), 0);
     struct content *held = contents_get(c, "a/1", 300, 0);
@@ -118,9 +115,8 @@ START_TEST(what_changes_is_read_again)
                      1000); /* a user keeps it */
     contents_put(c, held);
 }
-END_TEST
 
-START_TEST(what_is_not_understood_is_told_once)
+TEST(what_is_not_understood_is_told_once)
 {
     ck_assert_int_lt(learn("a/m.mpd", "<MPD/>"), 0);
     ck_assert_str_ne(e.detail, "");
@@ -137,10 +133,9 @@ START_TEST(what_is_not_understood_is_told_once)
     path[CONTENTS_PATH] = '\0';
     ck_assert_int_eq(learn(path, mpd("$Number$", 1, 3, 1000)), ERR_RANGE);
 }
-END_TEST
 
 /* One file with all chunks, or sizes in the manifest: names are of no use. */
-START_TEST(names_that_tell_nothing)
+TEST(names_that_tell_nothing)
 {
     ck_assert_int_eq(
         learn("a/m.mpd",
@@ -162,9 +157,8 @@ START_TEST(names_that_tell_nothing)
     ck_assert_int_eq(contents_number(one, "all.mp4"), -1);
     contents_put(c, one);
 }
-END_TEST
 
-START_TEST(the_one_that_nobody_uses_goes)
+TEST(the_one_that_nobody_uses_goes)
 {
     char path[32];
     for (int i = 0; i < 3; i++) {
@@ -178,21 +172,9 @@ START_TEST(the_one_that_nobody_uses_goes)
     ck_assert_int_eq(top_of("a2/1", 300), 1002);
     ck_assert_int_eq(top_of("b/1", 300), 2000);
 }
-END_TEST
 
-Suite *suite_serve_players_contents(void);
-Suite *suite_serve_players_contents(void)
-{
-    Suite *s = suite_create("serve/contents");
-    TCase *t = tcase_create("contents");
-    tcase_add_checked_fixture(t, setup, teardown);
-    tcase_add_test(t, a_manifest_tells_ladder_and_names);
-    tcase_add_test(t, which_of_several);
-    tcase_add_test(t, of_those_that_fit_it_is_what_the_player_plays);
-    tcase_add_test(t, what_changes_is_read_again);
-    tcase_add_test(t, what_is_not_understood_is_told_once);
-    tcase_add_test(t, names_that_tell_nothing);
-    tcase_add_test(t, the_one_that_nobody_uses_goes);
-    suite_add_tcase(s, t);
-    return s;
-}
+SUITE_SET_UP(serve_players_contents, 0, setup, teardown,
+             a_manifest_tells_ladder_and_names, which_of_several,
+             of_those_that_fit_it_is_what_the_player_plays, what_changes_is_read_again,
+             what_is_not_understood_is_told_once, names_that_tell_nothing,
+             the_one_that_nobody_uses_goes);

@@ -3,8 +3,8 @@
 
 #include "abr/traces/trace.h"
 #include "support/made.h"
+#include "support/suites.h"
 
-#include <check.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,7 +18,7 @@ static struct trace *steps(void)
     return made_trace(4, (const double[][2]){{10, 99}, {11, 8}, {12, 0}, {14, 4}});
 }
 
-START_TEST(carries_is_the_integral)
+TEST(carries_is_the_integral)
 {
     struct trace *t = steps();
     ck_assert_double_eq_tol(media_carries(t, 0, .5), .5e6, 1e-3);
@@ -38,9 +38,8 @@ START_TEST(carries_is_the_integral)
     ck_assert_double_eq_tol(sum, media_carries(t, 0, 37), 1e-2);
     trace_free(t);
 }
-END_TEST
 
-START_TEST(first_byte_after_a_round_trip)
+TEST(first_byte_after_a_round_trip)
 {
     struct trace *t = steps();
     struct media_link l;
@@ -53,9 +52,8 @@ START_TEST(first_byte_after_a_round_trip)
     ck_assert_int_eq(media_link_allow(&l, 100.09, 50000), 4999 + 1);
     trace_free(t);
 }
-END_TEST
 
-START_TEST(nothing_is_saved_while_idle)
+TEST(nothing_is_saved_while_idle)
 {
     struct trace *t = steps();
     struct media_link l;
@@ -72,9 +70,8 @@ START_TEST(nothing_is_saved_while_idle)
     media_link_end(&l);
     trace_free(t);
 }
-END_TEST
 
-START_TEST(requests_share_a_link)
+TEST(requests_share_a_link)
 {
     struct trace *t = steps();
     struct media_link l;
@@ -90,9 +87,8 @@ START_TEST(requests_share_a_link)
     media_link_end(&l);
     trace_free(t);
 }
-END_TEST
 
-START_TEST(no_slivers)
+TEST(no_slivers)
 {
     struct trace *t = steps();
     struct media_link l;
@@ -104,9 +100,8 @@ START_TEST(no_slivers)
     media_link_end(&l);
     trace_free(t);
 }
-END_TEST
 
-START_TEST(without_a_trace_there_is_no_limit)
+TEST(without_a_trace_there_is_no_limit)
 {
     struct media_link l;
     media_link_init(&l, NULL, .08, 0);
@@ -115,7 +110,6 @@ START_TEST(without_a_trace_there_is_no_limit)
     ck_assert_int_eq(media_link_allow(&l, .08, 1 << 20), 1 << 20);
     media_link_end(&l);
 }
-END_TEST
 
 /* ---- the handlers ---- */
 
@@ -210,7 +204,7 @@ static int status_of(struct media *m, const char *link, const char *viewer,
     return status;
 }
 
-START_TEST(a_chunk_takes_as_long_as_the_link_needs)
+TEST(a_chunk_takes_as_long_as_the_link_needs)
 {
     struct media *m = make(2);
     struct reply r;
@@ -245,9 +239,8 @@ START_TEST(a_chunk_takes_as_long_as_the_link_needs)
     reply_drop(&r);
     media_free(m);
 }
-END_TEST
 
-START_TEST(a_part_of_a_file)
+TEST(a_part_of_a_file)
 {
     struct media *m = make(2);
     struct reply r;
@@ -277,9 +270,8 @@ START_TEST(a_part_of_a_file)
     reply_drop(&r);
     media_free(m);
 }
-END_TEST
 
-START_TEST(nothing_outside_the_folders_can_be_named)
+TEST(nothing_outside_the_folders_can_be_named)
 {
     struct media *m = make(8);
     ck_assert_int_eq(status_of(m, "steady", "v", "manifest.mpd"), 200);
@@ -299,10 +291,9 @@ START_TEST(nothing_outside_the_folders_can_be_named)
     ck_assert_int_eq(status_of(m, "broken", "v", "manifest.mpd"), 404);
     media_free(m);
 }
-END_TEST
 
 /* Whoever lays a file into the folder of traces by mistake does not publish it. */
-START_TEST(a_file_that_is_no_trace_is_not_quoted)
+TEST(a_file_that_is_no_trace_is_not_quoted)
 {
     struct media *m = make(2);
     static const char *const text[] = {"secret admin\n", "0 8\n1 secret\n", "0,secret\n",
@@ -320,9 +311,8 @@ START_TEST(a_file_that_is_no_trace_is_not_quoted)
     }
     media_free(m);
 }
-END_TEST
 
-START_TEST(a_broken_trace_is_read_once_until_it_changes)
+TEST(a_broken_trace_is_read_once_until_it_changes)
 {
     char path[128], log[128], text[4096] = "";
     snprintf(path, sizeof path, "%s/traces/broken", dir);
@@ -345,10 +335,9 @@ START_TEST(a_broken_trace_is_read_once_until_it_changes)
     media_free(m);
     close(fd);
 }
-END_TEST
 
 /* Viewers with requests under way; each counts once, however many requests it has. */
-START_TEST(an_address_has_its_share_of_the_viewers)
+TEST(an_address_has_its_share_of_the_viewers)
 {
     struct err e = {0};
     struct media *m = make(4);
@@ -398,9 +387,8 @@ START_TEST(an_address_has_its_share_of_the_viewers)
     media_free(m);
     occupancy_free(held);
 }
-END_TEST
 
-START_TEST(places_are_bounded)
+TEST(places_are_bounded)
 {
     struct media *m = make(2);
     struct reply a, b;
@@ -417,9 +405,8 @@ START_TEST(places_are_bounded)
     reply_drop(&a);
     media_free(m);
 }
-END_TEST
 
-START_TEST(a_viewer_sees_his_link)
+TEST(a_viewer_sees_his_link)
 {
     struct media *m = make(2);
     struct reply r;
@@ -445,9 +432,8 @@ START_TEST(a_viewer_sees_his_link)
     reply_drop(&r);
     media_free(m);
 }
-END_TEST
 
-START_TEST(without_media_it_says_what_to_do)
+TEST(without_media_it_says_what_to_do)
 {
     struct err e = {0};
     struct media_cfg cfg = players_cfg_default().media;
@@ -460,7 +446,6 @@ START_TEST(without_media_it_says_what_to_do)
     reply_drop(&r);
     media_free(m);
 }
-END_TEST
 
 Suite *suite_serve_players_media(void);
 

@@ -3,7 +3,6 @@
 #include "serve/players/origin.h"
 #include "serve/players/players.h"
 
-#include <check.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
@@ -16,6 +15,7 @@
 
 #include "serve/http/listen.h"
 #include "serve/http/reply.h"
+#include "support/suites.h"
 
 static struct {
     int listen_fd, port;
@@ -130,7 +130,7 @@ static ssize_t body_of(char *out, size_t size, struct origin_transfer *t)
     }
 }
 
-START_TEST(an_answer_comes_whole)
+TEST(an_answer_comes_whole)
 {
     struct err e = {0};
     char body[64] = "";
@@ -153,9 +153,8 @@ START_TEST(an_answer_comes_whole)
     ck_assert_ptr_nonnull(strstr(far.heard, "\r\nRange: bytes=0-9\r\n"));
     ck_assert_uint_eq(origin_stats(o).bytes, 5);
 }
-END_TEST
 
-START_TEST(heads_that_are_odd)
+TEST(heads_that_are_odd)
 {
     static const struct {
         const char *answer;
@@ -204,10 +203,9 @@ START_TEST(heads_that_are_odd)
     ck_assert_uint_eq(s.failed[ORIGIN_BROKEN], 6);
     ck_assert_uint_eq(s.failed[ORIGIN_REDIRECT], 3);
 }
-END_TEST
 
 /* What the worker does not take the origin keeps, but for what sockets hold. */
-START_TEST(who_is_slow_is_waited_for)
+TEST(who_is_slow_is_waited_for)
 {
     struct err e = {0};
     far.more = (size_t)64 << 20;
@@ -223,9 +221,8 @@ START_TEST(who_is_slow_is_waited_for)
     ck_assert_int_eq(body_of(NULL, 0, t), 64 << 20);
     origin_drop(t);
 }
-END_TEST
 
-START_TEST(so_many_and_no_more)
+TEST(so_many_and_no_more)
 {
     struct err e = {0};
     far.more = (size_t)64 << 20;
@@ -250,9 +247,8 @@ START_TEST(so_many_and_no_more)
     ck_assert_int_eq(body_of(NULL, 0, t), 0);
     origin_drop(t);
 }
-END_TEST
 
-START_TEST(nobody_there)
+TEST(nobody_there)
 {
     struct err e = {0};
     struct origin_question q = {.bell = bell};
@@ -262,9 +258,8 @@ START_TEST(nobody_there)
     ck_assert_int_eq(body_of(NULL, 0, t), REPLY_BROKEN);
     origin_drop(t);
 }
-END_TEST
 
-START_TEST(begins_and_ends)
+TEST(begins_and_ends)
 {
     struct origin_cfg cfg = players_cfg_default().origin;
     struct err e = {0};
@@ -274,23 +269,7 @@ START_TEST(begins_and_ends)
     origin_free(one);
     origin_free(NULL);
 }
-END_TEST
 
-Suite *suite_serve_players_origin(void);
-Suite *suite_serve_players_origin(void)
-{
-    Suite *s = suite_create("serve/origin");
-    TCase *t = tcase_create("origin");
-    tcase_set_timeout(t, 60);
-    tcase_add_checked_fixture(t, begin, end);
-    tcase_add_test(t, an_answer_comes_whole);
-    tcase_add_test(t, heads_that_are_odd);
-    tcase_add_test(t, who_is_slow_is_waited_for);
-    tcase_add_test(t, so_many_and_no_more);
-    tcase_add_test(t, nobody_there);
-    suite_add_tcase(s, t);
-    TCase *life = tcase_create("life");
-    tcase_add_test(life, begins_and_ends);
-    suite_add_tcase(s, life);
-    return s;
-}
+SUITE_SET_UP(serve_players_origin, 60, begin, end, an_answer_comes_whole,
+             heads_that_are_odd, who_is_slow_is_waited_for, so_many_and_no_more,
+             nobody_there, begins_and_ends);

@@ -1,10 +1,11 @@
 #include "serve/players/origins.h"
 
-#include <check.h>
+#include "support/suites.h"
+
 #include <stdio.h>
 #include <string.h>
 
-START_TEST(names_and_urls)
+TEST(names_and_urls)
 {
     static const struct {
         const char *text, *name, *url;
@@ -28,9 +29,8 @@ START_TEST(names_and_urls)
         ck_assert_int_eq(origins_find(&o, "other"), -1);
     }
 }
-END_TEST
 
-START_TEST(mistakes_are_named)
+TEST(mistakes_are_named)
 {
     static const struct {
         const char *text, *says;
@@ -85,9 +85,8 @@ START_TEST(mistakes_are_named)
         ck_assert_int_eq(o.n, 0);
     }
 }
-END_TEST
 
-START_TEST(so_many_and_no_more)
+TEST(so_many_and_no_more)
 {
     struct origins o = {0};
     struct err e = {0};
@@ -107,9 +106,8 @@ START_TEST(so_many_and_no_more)
     text[0] = 'm';
     ck_assert_int_eq(origins_add(&o, text, &e), ERR_RANGE);
 }
-END_TEST
 
-START_TEST(targets)
+TEST(targets)
 {
     static const struct {
         const char *path, *query, *want;
@@ -199,17 +197,6 @@ START_TEST(targets)
     ck_assert_int_eq(origins_target(out, 13, "http://h/b", "ab", "", &e), ERR_RANGE);
     ck_assert_int_eq(origins_target(out, 14, "http://h/b", "ab", "", &e), 0);
 }
-END_TEST
 
-Suite *suite_serve_players_origins(void);
-Suite *suite_serve_players_origins(void)
-{
-    Suite *s = suite_create("serve/origins");
-    TCase *t = tcase_create("origins");
-    tcase_add_test(t, names_and_urls);
-    tcase_add_test(t, mistakes_are_named);
-    tcase_add_test(t, so_many_and_no_more);
-    tcase_add_test(t, targets);
-    suite_add_tcase(s, t);
-    return s;
-}
+SUITE(serve_players_origins, names_and_urls, mistakes_are_named, so_many_and_no_more,
+      targets);

@@ -1,12 +1,12 @@
 /* Clients of rl_server's wire form; whole videos of them are in test/http/pensieve.mjs. */
 #include "serve/players/pensieve.h"
 
-#include <check.h>
 #include <stdio.h>
 #include <string.h>
 #include <string.h>
 
 #include "support/served.h"
+#include "support/suites.h"
 
 static struct served f;
 static struct clients *p;
@@ -73,7 +73,7 @@ static int sessions_opened(void)
     "\"lastChunkFinishTime\":1503002052950,\"lastChunkStartTime\":1503002051000," \
     "\"lastChunkSize\":668286"
 
-START_TEST(a_post_of_pensieves_test_bed)
+TEST(a_post_of_pensieves_test_bed)
 {
     struct pensieve_post post;
     const char *body = "{\"nextChunkSize\":[1,2,null,4,5,6],\"Type\":\"RL\"," PENSIEVE
@@ -100,9 +100,8 @@ START_TEST(a_post_of_pensieves_test_bed)
     ck_assert_int_eq(pensieve_read(&post, body, strlen(body), &e), ERR_INVALID);
     ck_assert_str_eq(e.field, "lastquality");
 }
-END_TEST
 
-START_TEST(who_is_not_known_opens_a_session_first)
+TEST(who_is_not_known_opens_a_session_first)
 {
     ck_assert_int_eq(open_then_ask("a", post(0)), 0);
     ck_assert_int_ge(level, 0);
@@ -111,9 +110,8 @@ START_TEST(who_is_not_known_opens_a_session_first)
     ck_assert_int_eq(ask("b", post(1)), 1);
     ck_assert_int_eq(sessions_opened(), 1);
 }
-END_TEST
 
-START_TEST(a_stall_is_what_the_sum_has_added_by)
+TEST(a_stall_is_what_the_sum_has_added_by)
 {
     struct pensieve_post in = post(0);
     in.stalled_s = 2;
@@ -134,9 +132,8 @@ START_TEST(a_stall_is_what_the_sum_has_added_by)
     ck_assert_double_eq(sum, 5);
     ck_assert_uint_eq(s.repeats, 1);
 }
-END_TEST
 
-START_TEST(the_last_chunk_ends_the_video)
+TEST(the_last_chunk_ends_the_video)
 {
     ck_assert_int_eq(open_then_ask("a", post(47)), 0);
     for (int again = 0; again < 2; again++) {
@@ -146,9 +143,8 @@ START_TEST(the_last_chunk_ends_the_video)
     ck_assert_int_eq(open_then_ask("a", post(0)), 0);
     ck_assert_int_eq(sessions_opened(), 2);
 }
-END_TEST
 
-START_TEST(a_video_begun_anew_is_another_session)
+TEST(a_video_begun_anew_is_another_session)
 {
     ck_assert_int_eq(open_then_ask("a", post(0)), 0);
     ck_assert_int_eq(ask("a", post(5)), 0); /* a gap is none */
@@ -163,9 +159,8 @@ START_TEST(a_video_begun_anew_is_another_session)
     ck_assert_int_eq(ask("b", in), 1);
     ck_assert_str_eq(e.detail, "");
 }
-END_TEST
 
-START_TEST(a_session_that_ended_is_opened_again)
+TEST(a_session_that_ended_is_opened_again)
 {
     ck_assert_int_eq(open_then_ask("a", post(0)), 0);
     f.now += f.cfg.session_ttl_s + 1;
@@ -174,9 +169,8 @@ START_TEST(a_session_that_ended_is_opened_again)
     service_periodic(f.service);
     ck_assert_int_eq(ask("a", post(1)), 1);
 }
-END_TEST
 
-START_TEST(who_was_silent_longest_is_forgotten)
+TEST(who_was_silent_longest_is_forgotten)
 {
     ck_assert_int_eq(open_then_ask("a", post(0)), 0);
     ck_assert_int_eq(open_then_ask("b", post(0)), 0);
@@ -187,7 +181,6 @@ START_TEST(who_was_silent_longest_is_forgotten)
     ck_assert_int_eq(ask("a", post(2)), 0);
     ck_assert_int_eq(ask("c", post(1)), 0);
 }
-END_TEST
 
 static const struct {
     const char *field;
@@ -203,15 +196,14 @@ static const struct {
     {"nextChunkSize", {.bytes = 1, .download_s = 1, .has_next = true, .n_next = 5}},
 };
 
-START_TEST(what_cannot_be_is_refused_by_its_name)
+TEST(what_cannot_be_is_refused_by_its_name)
 {
     ck_assert_int_lt(ask("a", bad[_i].in), 0);
     ck_assert_str_eq(e.field, bad[_i].field);
     ck_assert_int_eq(sessions_opened(), 0);
 }
-END_TEST
 
-START_TEST(the_services_refusals_get_the_clients_names)
+TEST(the_services_refusals_get_the_clients_names)
 {
     ck_assert_int_eq(open_then_ask("a", post(0)), 0);
     struct pensieve_post in = post(1);
@@ -230,24 +222,10 @@ START_TEST(the_services_refusals_get_the_clients_names)
     ck_assert_str_eq(e.field, "nextChunkSize");
     ck_assert_int_eq(ask("a", post(1)), 0);
 }
-END_TEST
 
-Suite *suite_serve_players_pensieve(void);
-Suite *suite_serve_players_pensieve(void)
-{
-    Suite *s = suite_create("serve/pensieve");
-    TCase *t = tcase_create("serve/pensieve");
-    tcase_add_checked_fixture(t, setup, teardown);
-    tcase_add_test(t, a_post_of_pensieves_test_bed);
-    tcase_add_test(t, who_is_not_known_opens_a_session_first);
-    tcase_add_test(t, a_stall_is_what_the_sum_has_added_by);
-    tcase_add_test(t, the_last_chunk_ends_the_video);
-    tcase_add_test(t, a_video_begun_anew_is_another_session);
-    tcase_add_test(t, a_session_that_ended_is_opened_again);
-    tcase_add_test(t, who_was_silent_longest_is_forgotten);
-    tcase_add_loop_test(t, what_cannot_be_is_refused_by_its_name, 0,
-                        sizeof bad / sizeof *bad);
-    tcase_add_test(t, the_services_refusals_get_the_clients_names);
-    suite_add_tcase(s, t);
-    return s;
-}
+SUITE_SET_UP(serve_players_pensieve, 0, setup, teardown, a_post_of_pensieves_test_bed,
+             who_is_not_known_opens_a_session_first, a_stall_is_what_the_sum_has_added_by,
+             the_last_chunk_ends_the_video, a_video_begun_anew_is_another_session,
+             a_session_that_ended_is_opened_again, who_was_silent_longest_is_forgotten,
+             ROWS(what_cannot_be_is_refused_by_its_name, bad),
+             the_services_refusals_get_the_clients_names);

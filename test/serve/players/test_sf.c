@@ -1,6 +1,7 @@
 #include "serve/players/sf.h"
 
-#include <check.h>
+#include "support/suites.h"
+
 #include <stdio.h>
 #include <string.h>
 
@@ -26,7 +27,7 @@ static const char *text_of(const struct sf_item *item)
     return out;
 }
 
-START_TEST(every_kind_of_value)
+TEST(every_kind_of_value)
 {
     begin("bl=21300,  mtp=-2.125 ,bs,su=?0,\tsid=\"a \\\"b\\\\c\",ot=v,x-y=:aGk=:;p=1,"
           "t=*a/b:c");
@@ -56,9 +57,8 @@ START_TEST(every_kind_of_value)
     ck_assert_int_eq(next(), 0);
     ck_assert_int_eq(next(), 0);
 }
-END_TEST
 
-START_TEST(lists_and_parameters)
+TEST(lists_and_parameters)
 {
     begin("br=(2000;v;x=\"q\" 128;a ),bl=();p,nor=(\"a\" \"b\";r=\"0-9\"),bs;v");
     ck_assert_int_eq(next(), 1);
@@ -76,9 +76,8 @@ START_TEST(lists_and_parameters)
     ck_assert_str_eq(m.item[0].param, "v");
     ck_assert_int_eq(next(), 0);
 }
-END_TEST
 
-START_TEST(nothing_is_an_empty_dictionary)
+TEST(nothing_is_an_empty_dictionary)
 {
     begin("  ");
     ck_assert_int_eq(next(), 0);
@@ -86,9 +85,8 @@ START_TEST(nothing_is_an_empty_dictionary)
     ck_assert_int_eq(next(), 1);
     ck_assert_int_eq(next(), 0);
 }
-END_TEST
 
-START_TEST(numbers_as_long_as_they_may_be)
+TEST(numbers_as_long_as_they_may_be)
 {
     begin("a=999999999999999,b=-123456789012.345,c=0.5");
     ck_assert_int_eq(next(), 1);
@@ -98,7 +96,6 @@ START_TEST(numbers_as_long_as_they_may_be)
     ck_assert_int_eq(next(), 1);
     ck_assert_double_eq(m.item[0].number, .5);
 }
-END_TEST
 
 static const char *const bad[] = {"=1",
                                   "a=",
@@ -132,7 +129,7 @@ static const char *const bad[] = {"=1",
                                   "a=1234567890123.5",
                                   "a=(1 2 3 4 5 6 7 8 9)"};
 
-START_TEST(what_is_no_dictionary_is_an_error)
+TEST(what_is_no_dictionary_is_an_error)
 {
     begin(bad[_i]);
     int rc;
@@ -143,9 +140,8 @@ START_TEST(what_is_no_dictionary_is_an_error)
     ck_assert_str_ne(e.detail, "");
     ck_assert_int_eq(next(), 0);
 }
-END_TEST
 
-START_TEST(what_is_too_long_is_an_error)
+TEST(what_is_too_long_is_an_error)
 {
     char text[2 * SF_TEXT];
     snprintf(text, sizeof text, "%0*d=1", SF_KEY, 0);
@@ -161,20 +157,7 @@ START_TEST(what_is_too_long_is_an_error)
     ck_assert_int_eq(sf_text(text, 4, &m.item[0], &e), ERR_RANGE);
     ck_assert_int_eq(sf_text(text, 5, &m.item[0], NULL), 0);
 }
-END_TEST
 
-Suite *suite_serve_players_sf(void);
-Suite *suite_serve_players_sf(void)
-{
-    Suite *s = suite_create("serve/sf");
-    TCase *t = tcase_create("serve/sf");
-    tcase_add_test(t, every_kind_of_value);
-    tcase_add_test(t, lists_and_parameters);
-    tcase_add_test(t, nothing_is_an_empty_dictionary);
-    tcase_add_test(t, numbers_as_long_as_they_may_be);
-    tcase_add_loop_test(t, what_is_no_dictionary_is_an_error, 0,
-                        sizeof bad / sizeof *bad);
-    tcase_add_test(t, what_is_too_long_is_an_error);
-    suite_add_tcase(s, t);
-    return s;
-}
+SUITE(serve_players_sf, every_kind_of_value, lists_and_parameters,
+      nothing_is_an_empty_dictionary, numbers_as_long_as_they_may_be,
+      ROWS(what_is_no_dictionary_is_an_error, bad), what_is_too_long_is_an_error);

@@ -1,12 +1,12 @@
 /* Players by their CMCD reports. test/web has real players, test/http/cmcd.mjs the way over HTTP. */
 #include "serve/players/steer.h"
 
-#include <check.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "support/served.h"
+#include "support/suites.h"
 
 static struct served f;
 static struct clients *players;
@@ -65,7 +65,7 @@ static int sessions_opened(void)
     return (int)s.sessions_opened;
 }
 
-START_TEST(a_request_for_a_chunk_caps_the_next_one)
+TEST(a_request_for_a_chunk_caps_the_next_one)
 {
     ck_assert_int_eq(ask("sid=\"a\",cid=\"film\",ot=v,br=750,bl=0,bs", "750-1.m4s", 10),
                      0);
@@ -93,9 +93,8 @@ START_TEST(a_request_for_a_chunk_caps_the_next_one)
     ck_assert_double_eq_tol(h.steps[2].buffer_s, 4, 1e-6);
     service_history_free(&h);
 }
-END_TEST
 
-START_TEST(sound_is_added_to_the_cap)
+TEST(sound_is_added_to_the_cap)
 {
     ck_assert_int_eq(ask("sid=\"a\",ot=v,br=750,bl=0", "750-1.m4s", 1), 0);
     double pictures = told.max_kbps;
@@ -106,7 +105,6 @@ START_TEST(sound_is_added_to_the_cap)
     ck_assert_double_eq(told.max_kbps, pictures + 64); /* the same again: the same cap */
     ck_assert_int_eq(sessions_opened(), 1);
 }
-END_TEST
 
 static double reported_stall(const char *second, const char *event)
 {
@@ -123,38 +121,34 @@ static double reported_stall(const char *second, const char *event)
     return stall;
 }
 
-START_TEST(a_stall_is_what_the_download_outlasted_the_buffer_by)
+TEST(a_stall_is_what_the_download_outlasted_the_buffer_by)
 {
     ck_assert_double_eq(reported_stall("sid=\"a\",ot=v,br=750,bl=4000,bs", NULL), 3);
     ck_assert(told.estimated & STEER_REBUFFER);
 }
-END_TEST
 
-START_TEST(a_stall_is_what_he_says)
+TEST(a_stall_is_what_he_says)
 {
     ck_assert_double_eq(
         reported_stall("sid=\"a\",ot=v,br=750,bl=4000,bs,bsd=(700;v)", NULL), .7);
     ck_assert(!(told.estimated & STEER_REBUFFER));
 }
-END_TEST
 
-START_TEST(a_stall_is_what_a_report_said)
+TEST(a_stall_is_what_a_report_said)
 {
     ck_assert_double_eq(reported_stall("sid=\"a\",ot=v,br=750,bl=4000,bs",
                                        "sid=\"a\",e=ps,sta=p,bsd=(1250;v)"),
                         1.25);
     ck_assert(!(told.estimated & STEER_REBUFFER));
 }
-END_TEST
 
-START_TEST(who_did_not_starve_had_no_stall)
+TEST(who_did_not_starve_had_no_stall)
 {
     ck_assert_double_eq(reported_stall("sid=\"a\",ot=v,br=750,bl=4000", NULL), 0);
     ck_assert(!(told.estimated & STEER_REBUFFER));
 }
-END_TEST
 
-START_TEST(a_download_is_what_a_report_said_else_what_mtp_says)
+TEST(a_download_is_what_a_report_said_else_what_mtp_says)
 {
     ck_assert_int_eq(ask("sid=\"a\",ot=v,br=750,bl=0", "750-1.m4s", 1), 0);
     struct cmcd c =
@@ -169,7 +163,6 @@ START_TEST(a_download_is_what_a_report_said_else_what_mtp_says)
     ck_assert_double_eq(h.steps[1].download_s, 2);
     service_history_free(&h);
 }
-END_TEST
 
 static void event(const char *text)
 {
@@ -178,7 +171,7 @@ static void event(const char *text)
 }
 
 /* The first report comes when the next chunk is under way. */
-START_TEST(a_report_of_another_chunk_is_not_taken_for_this_one)
+TEST(a_report_of_another_chunk_is_not_taken_for_this_one)
 {
     static const char late[] = "sid=\"a\",e=rr,ot=v,ttlb=1600,bsd=(900;v),"
                                "url=\"https://x/750-1.m4s\"",
@@ -202,7 +195,6 @@ START_TEST(a_report_of_another_chunk_is_not_taken_for_this_one)
     ck_assert_double_eq(h.steps[2].rebuffer_s, .3);
     service_history_free(&h);
 }
-END_TEST
 
 /* ---- what happens while the service thinks, which asks for the time ---- */
 
@@ -226,7 +218,7 @@ static void sound_sent_and_starved(void)
     steer_sent(players, f.service, video, "a", "750-1.m4s", 3);
 }
 
-START_TEST(what_others_tell_meanwhile_is_not_lost)
+TEST(what_others_tell_meanwhile_is_not_lost)
 {
     served_kill(&f);
     f.cfg.clock = clock_of_others;
@@ -245,14 +237,13 @@ START_TEST(what_others_tell_meanwhile_is_not_lost)
                             1e-6); /* 1 MB until it was sent */
     ck_assert(!(told.estimated & STEER_REBUFFER));
 }
-END_TEST
 
 static void another_opens(void)
 {
     ck_assert_int_eq(ask("sid=\"a\",ot=a,br=64,bl=0", "audio-1.m4s", 1), 0);
 }
 
-START_TEST(two_first_requests_at_once_open_one_session)
+TEST(two_first_requests_at_once_open_one_session)
 {
     served_kill(&f);
     f.cfg.clock = clock_of_others;
@@ -266,14 +257,13 @@ START_TEST(two_first_requests_at_once_open_one_session)
     ck_assert_int_eq(ask("sid=\"a\",ot=a,br=64,bl=0", "audio-1.m4s", 1), 0);
     ck_assert_double_eq(told.max_kbps, sum);
 }
-END_TEST
 
 static void quits(void)
 {
     event("sid=\"a\",e=ps,sta=q");
 }
 
-START_TEST(who_quits_meanwhile_is_not_brought_back)
+TEST(who_quits_meanwhile_is_not_brought_back)
 {
     served_kill(&f);
     f.cfg.clock = clock_of_others;
@@ -285,9 +275,8 @@ START_TEST(who_quits_meanwhile_is_not_brought_back)
     ck_assert_int_eq(steer_ask(&told, players, f.service, f.worker, video, &in, &e), 1);
     ck_assert_int_eq(clients_count(players), 0);
 }
-END_TEST
 
-START_TEST(a_live_stream_has_no_last_chunk)
+TEST(a_live_stream_has_no_last_chunk)
 {
     ck_assert_int_eq(ask("sid=\"a\",ot=v,br=750,bl=0,st=l", "750-8.m4s", 1), 0);
     steer_sent(players, f.service, video, "a", "750-8.m4s", 3);
@@ -304,9 +293,8 @@ START_TEST(a_live_stream_has_no_last_chunk)
     service_history_free(&h);
     ck_assert_int_eq(sessions_opened(), 1);
 }
-END_TEST
 
-START_TEST(what_is_not_told_is_estimated)
+TEST(what_is_not_told_is_estimated)
 {
     /* no number in the name, no bl: counted, and the buffer that was foreseen has run down */
     ck_assert_int_eq(ask("sid=\"a\",ot=v,br=310", "x.m4s", 1), 0);
@@ -319,9 +307,8 @@ START_TEST(what_is_not_told_is_estimated)
     ck_assert_double_eq_tol(h.steps[2].buffer_s, 5.5, 1e-6);
     service_history_free(&h);
 }
-END_TEST
 
-START_TEST(seeks_gaps_and_other_levels_break_nothing)
+TEST(seeks_gaps_and_other_levels_break_nothing)
 {
     static const char *const files[] = {
         "750-1.m4s", "750-5.m4s", "750-6.m4s", "1850-2.m4s", "1850-3.m4s", "300-3.m4s",
@@ -334,7 +321,6 @@ START_TEST(seeks_gaps_and_other_levels_break_nothing)
     }
     ck_assert_int_eq(sessions_opened(), 1);
 }
-END_TEST
 
 static void expect_sessions(const char *text, const char *file, int opened)
 {
@@ -342,7 +328,7 @@ static void expect_sessions(const char *text, const char *file, int opened)
     ck_assert_int_eq(sessions_opened(), opened);
 }
 
-START_TEST(another_video_is_another_session)
+TEST(another_video_is_another_session)
 {
     struct video *film = video,
                  *other = video_generate(3, 8, 2, (double[]){100, 200, 400}, 0, 1, &e);
@@ -364,9 +350,8 @@ START_TEST(another_video_is_another_session)
     ck_assert(h.closed && !h.terminal);
     service_history_free(&h);
 }
-END_TEST
 
-START_TEST(the_end_closes_the_session)
+TEST(the_end_closes_the_session)
 {
     ck_assert_int_eq(ask("sid=\"a\",ot=v,br=750,bl=0", "750-7.m4s", 1), 0);
     ck_assert_int_eq(ask("sid=\"a\",ot=v,br=750,bl=4000,mtp=2000", "750-8.m4s", 5), 0);
@@ -379,9 +364,8 @@ START_TEST(the_end_closes_the_session)
     ck_assert_int_eq(ask("sid=\"a\",ot=v,br=750,bl=0", "750-1.m4s", 20), 0);
     ck_assert_int_eq(sessions_opened(), 2);
 }
-END_TEST
 
-START_TEST(the_last_byte_of_the_last_chunk_is_the_end)
+TEST(the_last_byte_of_the_last_chunk_is_the_end)
 {
     ck_assert_int_eq(ask("sid=\"a\",ot=v,br=750,bl=0", "750-7.m4s", 1), 0);
     steer_sent(players, f.service, video, "a", "750-7.m4s", 3);
@@ -401,18 +385,16 @@ START_TEST(the_last_byte_of_the_last_chunk_is_the_end)
     ck_assert_int_eq(ask("sid=\"a\",ot=v,br=750,bl=0", "750-1.m4s", 20), 0);
     ck_assert_int_eq(sessions_opened(), 2);
 }
-END_TEST
 
-START_TEST(a_closed_session_is_opened_again_by_pictures)
+TEST(a_closed_session_is_opened_again_by_pictures)
 {
     ck_assert_int_eq(ask("sid=\"a\",ot=v,br=750,bl=0", "750-8.m4s", 1), 0);
     steer_sent(players, f.service, video, "a", "750-8.m4s", 9);
     ck_assert_int_eq(ask("sid=\"a\",ot=v,br=750,bl=0", "750-2.m4s", 20), 0);
     ck_assert_int_eq(sessions_opened(), 2);
 }
-END_TEST
 
-START_TEST(who_quits_has_not_watched_it)
+TEST(who_quits_has_not_watched_it)
 {
     ck_assert_int_eq(ask("sid=\"a\",ot=v,br=750,bl=0", "750-1.m4s", 1), 0);
     struct cmcd c = tells("sid=\"a\",e=ps,sta=q");
@@ -423,9 +405,8 @@ START_TEST(who_quits_has_not_watched_it)
     c = tells("sid=\"nobody\",e=ps,sta=q");
     ck_assert_int_eq(steer_event(players, f.service, &c, 9, &e), 0);
 }
-END_TEST
 
-START_TEST(a_session_that_went_silent_is_opened_again)
+TEST(a_session_that_went_silent_is_opened_again)
 {
     ck_assert_int_eq(ask("sid=\"a\",ot=v,br=750,bl=0", "750-1.m4s", 1), 0);
     f.now += f.cfg.session_ttl_s + 1;
@@ -433,34 +414,19 @@ START_TEST(a_session_that_went_silent_is_opened_again)
     ck_assert_int_eq(ask("sid=\"a\",ot=v,br=750,bl=0", "750-2.m4s", 2), 0);
     ck_assert_int_eq(sessions_opened(), 2);
 }
-END_TEST
 
-Suite *suite_serve_players_steer(void);
-Suite *suite_serve_players_steer(void)
-{
-    Suite *s = suite_create("serve/steer");
-    TCase *t = tcase_create("serve/steer");
-    tcase_add_checked_fixture(t, setup, teardown);
-    tcase_add_test(t, a_request_for_a_chunk_caps_the_next_one);
-    tcase_add_test(t, sound_is_added_to_the_cap);
-    tcase_add_test(t, a_stall_is_what_the_download_outlasted_the_buffer_by);
-    tcase_add_test(t, a_stall_is_what_he_says);
-    tcase_add_test(t, a_stall_is_what_a_report_said);
-    tcase_add_test(t, who_did_not_starve_had_no_stall);
-    tcase_add_test(t, a_download_is_what_a_report_said_else_what_mtp_says);
-    tcase_add_test(t, a_report_of_another_chunk_is_not_taken_for_this_one);
-    tcase_add_test(t, what_others_tell_meanwhile_is_not_lost);
-    tcase_add_test(t, two_first_requests_at_once_open_one_session);
-    tcase_add_test(t, who_quits_meanwhile_is_not_brought_back);
-    tcase_add_test(t, a_live_stream_has_no_last_chunk);
-    tcase_add_test(t, what_is_not_told_is_estimated);
-    tcase_add_test(t, another_video_is_another_session);
-    tcase_add_test(t, seeks_gaps_and_other_levels_break_nothing);
-    tcase_add_test(t, the_end_closes_the_session);
-    tcase_add_test(t, the_last_byte_of_the_last_chunk_is_the_end);
-    tcase_add_test(t, a_closed_session_is_opened_again_by_pictures);
-    tcase_add_test(t, who_quits_has_not_watched_it);
-    tcase_add_test(t, a_session_that_went_silent_is_opened_again);
-    suite_add_tcase(s, t);
-    return s;
-}
+SUITE_SET_UP(serve_players_steer, 0, setup, teardown,
+             a_request_for_a_chunk_caps_the_next_one, sound_is_added_to_the_cap,
+             a_stall_is_what_the_download_outlasted_the_buffer_by,
+             a_stall_is_what_he_says, a_stall_is_what_a_report_said,
+             who_did_not_starve_had_no_stall,
+             a_download_is_what_a_report_said_else_what_mtp_says,
+             a_report_of_another_chunk_is_not_taken_for_this_one,
+             what_others_tell_meanwhile_is_not_lost,
+             two_first_requests_at_once_open_one_session,
+             who_quits_meanwhile_is_not_brought_back, a_live_stream_has_no_last_chunk,
+             what_is_not_told_is_estimated, another_video_is_another_session,
+             seeks_gaps_and_other_levels_break_nothing, the_end_closes_the_session,
+             the_last_byte_of_the_last_chunk_is_the_end,
+             a_closed_session_is_opened_again_by_pictures, who_quits_has_not_watched_it,
+             a_session_that_went_silent_is_opened_again);
