@@ -1,6 +1,5 @@
 #include "serve/store/backup.h"
 
-#include <check.h>
 #include <fcntl.h>
 #include <sqlite3.h>
 #include <stdio.h>
@@ -10,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/text.h"
+#include "support/suites.h"
 #include "support/tmpdir.h"
 
 static char dir[256], data[300], to[300];
@@ -84,7 +84,7 @@ static int64_t in_copy(const char *sql)
     return n;
 }
 
-START_TEST(all_that_a_start_needs)
+TEST(all_that_a_start_needs)
 {
     play(1, 3);
     play(2, 4);
@@ -130,10 +130,9 @@ START_TEST(all_that_a_start_needs)
     again.free(again.self);
     ck_assert_int_eq(in_copy("SELECT count(*) FROM sessions"), 2);
 }
-END_TEST
 
 /* The old node sends what waits for the bus; the copy is a new node. */
-START_TEST(a_copy_is_another_maker)
+TEST(a_copy_is_another_maker)
 {
     const struct bus_envelope envelope[] = {{.number = 0, .bytes = "whoiswho", .n = 8},
                                             {.number = 7, .bytes = "waiting", .n = 7}};
@@ -145,7 +144,6 @@ START_TEST(a_copy_is_another_maker)
     ck_assert_int_eq(in_copy("SELECT count(*) FROM sqlite_master WHERE name = 'parcels'"),
                      0);
 }
-END_TEST
 
 static void refused(int code, const char *from, const char *target, const char *words)
 {
@@ -154,7 +152,7 @@ static void refused(int code, const char *from, const char *target, const char *
     ck_assert_msg(strstr(e.detail, words) != NULL, "%s: %s", e.field, e.detail);
 }
 
-START_TEST(what_is_there_is_left_alone)
+TEST(what_is_there_is_left_alone)
 {
     refused(ERR_ABSENT, dir, to, "data folder");
     refused(ERR_CONFLICT, data, data, "new folder");
@@ -167,7 +165,6 @@ START_TEST(what_is_there_is_left_alone)
     ck_assert_int_eq(backup_make(&b, to, data, NULL, NULL, &e), 0);
     refused(ERR_CONFLICT, data, to, "new folder");
 }
-END_TEST
 
 /* A bit in every page but the first. */
 static void flip(const char *path)
@@ -185,7 +182,7 @@ static void flip(const char *path)
     close(fd);
 }
 
-START_TEST(damage_is_not_passed_on)
+TEST(damage_is_not_passed_on)
 {
     play(1, 200);
     ck_assert_int_eq(store.tidy(store.self, &e), 0);
@@ -204,7 +201,6 @@ START_TEST(damage_is_not_passed_on)
     struct store_sqlite_cfg cfg = {.path = tmpdir_path(data, "abrd.db")};
     ck_assert_int_eq(store_sqlite_open(&store, &cfg, NULL), 0);
 }
-END_TEST
 
 /* During the copy: a session, a profile that gets experts, an operator who gives up. */
 static bool meanwhile(void *ctx, double share)
@@ -224,7 +220,7 @@ static bool enough(void *ctx, double share)
     return --*(int *)ctx > 0;
 }
 
-START_TEST(the_house_goes_on_meanwhile)
+TEST(the_house_goes_on_meanwhile)
 {
     int calls = 0;
     play(1, 1);
@@ -233,7 +229,6 @@ START_TEST(the_house_goes_on_meanwhile)
     ck_assert_int_eq(b.store.sessions, 2); /* copied again, as a profile grew */
     ck_assert_int_ge(calls, 2);
 }
-END_TEST
 
 static bool restless(void *ctx, double share)
 {
@@ -244,7 +239,7 @@ static bool restless(void *ctx, double share)
     return true;
 }
 
-START_TEST(it_may_be_given_up)
+TEST(it_may_be_given_up)
 {
     int calls = 2;
     for (uint8_t i = 1; i < 6; i++) /* several looks at the watch */
@@ -260,21 +255,7 @@ START_TEST(it_may_be_given_up)
     ck_assert_ptr_nonnull(strstr(e.detail, "try later"));
     ck_assert_int_ne(access(tmpdir_path(dir, "to.part"), F_OK), 0);
 }
-END_TEST
 
-Suite *suite_serve_store_backup(void);
-Suite *suite_serve_store_backup(void)
-{
-    Suite *s = suite_create("serve/backup");
-    TCase *t = tcase_create("serve/backup");
-    tcase_set_timeout(t, 60);
-    tcase_add_checked_fixture(t, setup, teardown);
-    tcase_add_test(t, all_that_a_start_needs);
-    tcase_add_test(t, a_copy_is_another_maker);
-    tcase_add_test(t, what_is_there_is_left_alone);
-    tcase_add_test(t, damage_is_not_passed_on);
-    tcase_add_test(t, the_house_goes_on_meanwhile);
-    tcase_add_test(t, it_may_be_given_up);
-    suite_add_tcase(s, t);
-    return s;
-}
+SUITE_SET_UP(serve_store_backup, 60, setup, teardown, all_that_a_start_needs,
+             a_copy_is_another_maker, what_is_there_is_left_alone,
+             damage_is_not_passed_on, the_house_goes_on_meanwhile, it_may_be_given_up);

@@ -1,6 +1,5 @@
 #include "serve/store/folder.h"
 
-#include <check.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,6 +12,7 @@
 #include "learn/ckpt.h"
 #include "support/sample.h"
 #include "support/served.h"
+#include "support/suites.h"
 #include "support/tmpdir.h"
 
 static char dir[256], data[300], shipped[300];
@@ -38,7 +38,7 @@ static void teardown(void)
     tmpdir_remove(dir);
 }
 
-START_TEST(one_user_at_a_time)
+TEST(one_user_at_a_time)
 {
     struct folder a, b;
     struct err e = {0};
@@ -55,7 +55,6 @@ START_TEST(one_user_at_a_time)
     e = (struct err){0};
     ck_assert_int_eq(folder_open(&a, shipped, &e), ERR_IO); /* a file is in the way */
 }
-END_TEST
 
 /* The version of the weights a start would take; *learned: with the learner's state. */
 static uint64_t begins_with(struct folder *f, bool *learned)
@@ -71,7 +70,7 @@ static uint64_t begins_with(struct folder *f, bool *learned)
     return version;
 }
 
-START_TEST(the_newest_sound_weights_win)
+TEST(the_newest_sound_weights_win)
 {
     struct folder f;
     char prev[600], bad[600], text[] = "{\"not\": \"weights\"}";
@@ -104,9 +103,8 @@ START_TEST(the_newest_sound_weights_win)
     ck_assert_int_eq(e.code, ERR_ABSENT);
     folder_close(&f);
 }
-END_TEST
 
-START_TEST(what_cannot_be_served_is_refused)
+TEST(what_cannot_be_served_is_refused)
 {
     struct folder f;
     struct err e = {0};
@@ -123,7 +121,6 @@ START_TEST(what_cannot_be_served_is_refused)
     ck_assert_ptr_nonnull(strstr(e.detail, "blind"));
     folder_close(&f);
 }
-END_TEST
 
 /* ---- every file of ours, every damage: what a start says ---- */
 
@@ -219,7 +216,7 @@ static char *lines_of(const char *told)
     return text;
 }
 
-START_TEST(no_file_is_lost_in_silence)
+TEST(no_file_is_lost_in_silence)
 {
     const struct harmed *h = &HARMED[_i / DAMAGES];
     enum damage d = (enum damage)(_i % DAMAGES);
@@ -244,18 +241,7 @@ START_TEST(no_file_is_lost_in_silence)
     f.cfg.log = NULL;
     served_end(&f);
 }
-END_TEST
 
-Suite *suite_serve_store_folder(void);
-Suite *suite_serve_store_folder(void)
-{
-    Suite *s = suite_create("serve/folder");
-    TCase *t = tcase_create("serve/folder");
-    tcase_add_checked_fixture(t, setup, teardown);
-    tcase_add_test(t, one_user_at_a_time);
-    tcase_add_test(t, the_newest_sound_weights_win);
-    tcase_add_test(t, what_cannot_be_served_is_refused);
-    tcase_add_loop_test(t, no_file_is_lost_in_silence, 0, HARMED_N * DAMAGES);
-    suite_add_tcase(s, t);
-    return s;
-}
+SUITE_SET_UP(serve_store_folder, 0, setup, teardown, one_user_at_a_time,
+             the_newest_sound_weights_win, what_cannot_be_served_is_refused,
+             TIMES(no_file_is_lost_in_silence, HARMED_N *DAMAGES));

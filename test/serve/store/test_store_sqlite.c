@@ -1,6 +1,5 @@
 #include "serve/store/store_sqlite.h"
 
-#include <check.h>
 #include <limits.h>
 #include <sqlite3.h>
 #include <stdio.h>
@@ -9,6 +8,7 @@
 #include <sys/stat.h>
 
 #include "base/text.h"
+#include "support/suites.h"
 #include "support/tmpdir.h"
 
 static char *dir, *path;
@@ -79,7 +79,7 @@ static struct store_rec step_rec(uint8_t n, uint32_t ord)
     return r;
 }
 
-START_TEST(rows_come_back_to_the_last_bit)
+TEST(rows_come_back_to_the_last_bit)
 {
     struct store s = must_open();
     struct store_rec in[3] = {session_rec(1), step_rec(1, 0), step_rec(1, 1)};
@@ -110,9 +110,8 @@ START_TEST(rows_come_back_to_the_last_bit)
         ERR_ABSENT);
     s.free(s.self);
 }
-END_TEST
 
-START_TEST(the_highest_revision_stays)
+TEST(the_highest_revision_stays)
 {
     struct store s = must_open();
     struct store_rec r[4] = {step_rec(1, 0), step_rec(1, 0), session_rec(1),
@@ -135,7 +134,6 @@ START_TEST(the_highest_revision_stays)
     free(steps);
     s.free(s.self);
 }
-END_TEST
 
 static int collect(void *ctx, const struct track_row *row, const struct step *steps,
                    int n, struct err *e)
@@ -149,7 +147,7 @@ static int collect(void *ctx, const struct track_row *row, const struct step *st
     return 0;
 }
 
-START_TEST(live_sessions_come_with_their_newest_steps)
+TEST(live_sessions_come_with_their_newest_steps)
 {
     struct store s = must_open();
     struct store_rec r = session_rec(1);
@@ -175,9 +173,8 @@ START_TEST(live_sessions_come_with_their_newest_steps)
     ck_assert_int_lt(seen[2] % 1000, 300);
     s.free(s.self);
 }
-END_TEST
 
-START_TEST(profiles_and_versions_stay)
+TEST(profiles_and_versions_stay)
 {
     struct store s = must_open();
     struct store_version v[3];
@@ -214,7 +211,6 @@ START_TEST(profiles_and_versions_stay)
     ck_assert_uint_eq(v[0].version, 7);
     s.free(s.self);
 }
-END_TEST
 
 /* What is on its way to a bus, as text. */
 static char envelopes[200];
@@ -236,7 +232,7 @@ static const char *kept(const struct store *s)
     return envelopes;
 }
 
-START_TEST(envelopes_stay_until_they_are_delivered)
+TEST(envelopes_stay_until_they_are_delivered)
 {
     struct store s = must_open();
     ck_assert_str_eq(kept(&s), "");
@@ -256,9 +252,8 @@ START_TEST(envelopes_stay_until_they_are_delivered)
     ck_assert_str_eq(kept(&s), "0=a 3= ");
     s.free(s.self);
 }
-END_TEST
 
-START_TEST(old_closed_sessions_are_pruned)
+TEST(old_closed_sessions_are_pruned)
 {
     struct store s = must_open();
     for (uint8_t i = 1; i <= 3; i++) {
@@ -282,9 +277,8 @@ START_TEST(old_closed_sessions_are_pruned)
     }
     s.free(s.self);
 }
-END_TEST
 
-START_TEST(a_full_disk_is_told_and_nothing_is_half_stored)
+TEST(a_full_disk_is_told_and_nothing_is_half_stored)
 {
     struct store s;
     struct store_sqlite_cfg cfg = {.path = path, .max_pages = 30};
@@ -317,7 +311,6 @@ START_TEST(a_full_disk_is_told_and_nothing_is_half_stored)
     free(steps);
     s.free(s.self);
 }
-END_TEST
 
 static void write_text(const char *text)
 {
@@ -327,7 +320,7 @@ static void write_text(const char *text)
     fclose(f);
 }
 
-START_TEST(what_is_not_a_store_is_refused)
+TEST(what_is_not_a_store_is_refused)
 {
     struct store s;
     struct store_sqlite_cfg cfg = {.path = path};
@@ -347,9 +340,8 @@ START_TEST(what_is_not_a_store_is_refused)
     struct store_sqlite_cfg nowhere = {.path = "/nonexistent/abrd.db"};
     ck_assert_int_eq(store_sqlite_open(&s, &nowhere, &e), ERR_IO);
 }
-END_TEST
 
-START_TEST(a_newer_schema_is_refused)
+TEST(a_newer_schema_is_refused)
 {
     struct store s = must_open();
     s.free(s.self);
@@ -363,7 +355,6 @@ START_TEST(a_newer_schema_is_refused)
     ck_assert_int_eq(store_sqlite_open(&s, &cfg, &e), ERR_CORRUPT);
     ck_assert_ptr_nonnull(strstr(e.detail, "schema 99"));
 }
-END_TEST
 
 /* Bytes of the file at `at` become 0xff; at -1: it is cut in the middle. Opens? */
 static int open_damaged(const char *whole, size_t size, long at, struct err *e)
@@ -385,7 +376,7 @@ static int open_damaged(const char *whole, size_t size, long at, struct err *e)
 }
 
 /* The header of any page but the first is in the middle of the file; all of them are read. */
-START_TEST(a_damaged_file_is_refused_at_the_start)
+TEST(a_damaged_file_is_refused_at_the_start)
 {
     struct store s = must_open();
     for (uint32_t i = 0; i < 400; i++) {
@@ -410,7 +401,6 @@ START_TEST(a_damaged_file_is_refused_at_the_start)
     s.free(s.self);
     free(whole);
 }
-END_TEST
 
 /* Where the bytes of `what` lie in the file; they must be there once. */
 static size_t find(const char *whole, size_t size, const void *what, size_t n)
@@ -434,7 +424,7 @@ static int open_flipped(char *whole, size_t size, size_t bit, struct err *e)
 }
 
 /* A row that was written, rewritten and closed, of which a single bit changes. */
-START_TEST(a_flipped_bit_within_a_row_is_refused_at_the_start)
+TEST(a_flipped_bit_within_a_row_is_refused_at_the_start)
 {
     struct store s = must_open();
     struct store_rec r[] = {session_rec(1), step_rec(1, 1)};
@@ -470,10 +460,9 @@ START_TEST(a_flipped_bit_within_a_row_is_refused_at_the_start)
         }
     free(whole);
 }
-END_TEST
 
 /* Rows from before there were checksums are taken as they are, and get theirs when they change. */
-START_TEST(a_store_without_checksums_goes_on)
+TEST(a_store_without_checksums_goes_on)
 {
     struct store s = must_open();
     struct store_rec r[] = {session_rec(1), step_rec(1, 1)};
@@ -505,10 +494,9 @@ START_TEST(a_store_without_checksums_goes_on)
         s.free(s.self);
     }
 }
-END_TEST
 
 /* Checkpoints of grown profiles may be there before the first start. */
-START_TEST(a_first_start_goes_without_fuss)
+TEST(a_first_start_goes_without_fuss)
 {
     const char *added = tmpdir_path(dir, "grown-sports.safetensors");
     ck_assert_int_eq(text_write_file(added, "x", 1, NULL), 0);
@@ -516,7 +504,6 @@ START_TEST(a_first_start_goes_without_fuss)
     struct store s = must_open();
     s.free(s.self);
 }
-END_TEST
 
 static long size_of(const char *file)
 {
@@ -524,7 +511,7 @@ static long size_of(const char *file)
     return stat(file, &st) ? -1 : (long)st.st_size;
 }
 
-START_TEST(room_is_kept_for_what_was_acknowledged)
+TEST(room_is_kept_for_what_was_acknowledged)
 {
     enum { MB = 1 << 20 };
     const char *reserve = tmpdir_path(dir, "abrd.db-reserve");
@@ -545,10 +532,9 @@ START_TEST(room_is_kept_for_what_was_acknowledged)
     ck_assert_int_eq(size_of(reserve), 2 * MB);
     s.free(s.self);
 }
-END_TEST
 
 /* Folders of every version have this form. The checksum covers the columns in this order. */
-START_TEST(the_form_of_the_database_stays)
+TEST(the_form_of_the_database_stays)
 {
     static const char *const FORM[][2] = {
         {"SELECT group_concat(name || ' ' || type || ' ' || pk, ',') FROM"
@@ -625,30 +611,14 @@ START_TEST(the_form_of_the_database_stays)
     }
     sqlite3_close(db);
 }
-END_TEST
 
-Suite *suite_serve_store_store_sqlite(void);
-Suite *suite_serve_store_store_sqlite(void)
-{
-    Suite *s = suite_create("serve/store_sqlite");
-    TCase *t = tcase_create("serve/store_sqlite");
-    tcase_set_timeout(t, 60);
-    tcase_add_checked_fixture(t, setup, teardown);
-    tcase_add_test(t, rows_come_back_to_the_last_bit);
-    tcase_add_test(t, the_form_of_the_database_stays);
-    tcase_add_test(t, the_highest_revision_stays);
-    tcase_add_test(t, live_sessions_come_with_their_newest_steps);
-    tcase_add_test(t, profiles_and_versions_stay);
-    tcase_add_test(t, envelopes_stay_until_they_are_delivered);
-    tcase_add_test(t, old_closed_sessions_are_pruned);
-    tcase_add_test(t, a_full_disk_is_told_and_nothing_is_half_stored);
-    tcase_add_test(t, what_is_not_a_store_is_refused);
-    tcase_add_test(t, a_damaged_file_is_refused_at_the_start);
-    tcase_add_test(t, a_flipped_bit_within_a_row_is_refused_at_the_start);
-    tcase_add_test(t, a_store_without_checksums_goes_on);
-    tcase_add_test(t, a_newer_schema_is_refused);
-    tcase_add_test(t, a_first_start_goes_without_fuss);
-    tcase_add_test(t, room_is_kept_for_what_was_acknowledged);
-    suite_add_tcase(s, t);
-    return s;
-}
+SUITE_SET_UP(serve_store_store_sqlite, 60, setup, teardown,
+             rows_come_back_to_the_last_bit, the_form_of_the_database_stays,
+             the_highest_revision_stays, live_sessions_come_with_their_newest_steps,
+             profiles_and_versions_stay, envelopes_stay_until_they_are_delivered,
+             old_closed_sessions_are_pruned,
+             a_full_disk_is_told_and_nothing_is_half_stored,
+             what_is_not_a_store_is_refused, a_damaged_file_is_refused_at_the_start,
+             a_flipped_bit_within_a_row_is_refused_at_the_start,
+             a_store_without_checksums_goes_on, a_newer_schema_is_refused,
+             a_first_start_goes_without_fuss, room_is_kept_for_what_was_acknowledged);

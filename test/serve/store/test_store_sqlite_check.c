@@ -1,5 +1,4 @@
 /* The files that a kill leaves, damaged in every way: nothing is lost, or the refusal says how much. */
-#include <check.h>
 #include <dirent.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -12,6 +11,7 @@
 
 #include "base/text.h"
 #include "serve/store/store_sqlite.h"
+#include "support/suites.h"
 #include "support/tmpdir.h"
 
 enum { COMMITS = 24, PER_COMMIT = 4, PAGE = 4096, FRAME = 24 + PAGE, HEADER = 32 };
@@ -439,17 +439,15 @@ static void check_kind(int k, uint32_t moved)
     }
 }
 
-START_TEST(a_fresh_store_loses_nothing_in_silence)
+TEST(a_fresh_store_loses_nothing_in_silence)
 {
     check_kind(_i, 0);
 }
-END_TEST
 
-START_TEST(a_store_whose_log_began_anew_loses_nothing_in_silence)
+TEST(a_store_whose_log_began_anew_loses_nothing_in_silence)
 {
     check_kind(_i, 9);
 }
-END_TEST
 
 /* ---- what may be left behind ---- */
 
@@ -460,7 +458,7 @@ static void note_bad(void *ctx, const char *path)
     ++*(int *)ctx;
 }
 
-START_TEST(what_is_lost_can_be_given_up)
+TEST(what_is_lost_can_be_given_up)
 {
     if (!KINDS[_i].says) return;
     make_killed(dir, 9);
@@ -481,9 +479,8 @@ START_TEST(what_is_lost_can_be_given_up)
     ck_assert_int_eq(records(&s), before + PER_COMMIT);
     s.free(s.self);
 }
-END_TEST
 
-START_TEST(what_is_sound_is_left_alone)
+TEST(what_is_sound_is_left_alone)
 {
     make_killed(dir, 9);
     int moved = 0;
@@ -498,9 +495,8 @@ START_TEST(what_is_sound_is_left_alone)
     ck_assert_int_eq(store_sqlite_accept_loss(in("abrd.db"), note_bad, &moved, &e), 0);
     ck_assert_int_lt(access(in("abrd.db"), F_OK), 0);
 }
-END_TEST
 
-START_TEST(a_database_of_a_newer_version_is_not_given_up)
+TEST(a_database_of_a_newer_version_is_not_given_up)
 {
     make_killed(dir, 9);
     flip_at("abrd.db", 60); /* user_version */
@@ -509,7 +505,6 @@ START_TEST(a_database_of_a_newer_version_is_not_given_up)
                      ERR_CONFLICT);
     ck_assert_int_eq(moved, 0);
 }
-END_TEST
 
 /* ---- no false alarm ---- */
 
@@ -524,7 +519,7 @@ static void exec(const char *sql)
 }
 
 /* A program that knows of no count writes on, and this one comes back. */
-START_TEST(an_older_program_may_have_written_meanwhile)
+TEST(an_older_program_may_have_written_meanwhile)
 {
     make_killed(dir, 0);
     exec("INSERT INTO profiles VALUES('a', 1, 1, 1, 'linear')");
@@ -540,10 +535,9 @@ START_TEST(an_older_program_may_have_written_meanwhile)
     ck_assert_int_eq(open_at(&s, dir, NULL), 0);
     s.free(s.self);
 }
-END_TEST
 
 /* The count of each commit, and of the one before: a kill may come between commit and count. */
-START_TEST(a_count_that_is_behind_is_no_loss)
+TEST(a_count_that_is_behind_is_no_loss)
 {
     make_killed(dir, 0);
     copy_named(kept, dir, "abrd.db-count");
@@ -557,9 +551,8 @@ START_TEST(a_count_that_is_behind_is_no_loss)
     ck_assert_msg(!open_at(&s, dir, &e), "%s", e.detail);
     s.free(s.self);
 }
-END_TEST
 
-START_TEST(a_copy_of_what_lost_something_is_refused)
+TEST(a_copy_of_what_lost_something_is_refused)
 {
     make_killed(dir, 9);
     struct store_sqlite_health h;
@@ -576,24 +569,11 @@ START_TEST(a_copy_of_what_lost_something_is_refused)
                      ERR_CORRUPT);
     free(to);
 }
-END_TEST
 
-Suite *suite_serve_store_store_sqlite_check(void);
-Suite *suite_serve_store_store_sqlite_check(void)
-{
-    enum { N = sizeof KINDS / sizeof *KINDS };
-    Suite *s = suite_create("serve/store_sqlite_check");
-    TCase *t = tcase_create("serve/store_sqlite_check");
-    tcase_set_timeout(t, 60);
-    tcase_add_checked_fixture(t, setup, teardown);
-    tcase_add_loop_test(t, a_fresh_store_loses_nothing_in_silence, 0, N);
-    tcase_add_loop_test(t, a_store_whose_log_began_anew_loses_nothing_in_silence, 0, N);
-    tcase_add_loop_test(t, what_is_lost_can_be_given_up, 0, N);
-    tcase_add_test(t, what_is_sound_is_left_alone);
-    tcase_add_test(t, a_database_of_a_newer_version_is_not_given_up);
-    tcase_add_test(t, an_older_program_may_have_written_meanwhile);
-    tcase_add_test(t, a_count_that_is_behind_is_no_loss);
-    tcase_add_test(t, a_copy_of_what_lost_something_is_refused);
-    suite_add_tcase(s, t);
-    return s;
-}
+SUITE_SET_UP(serve_store_store_sqlite_check, 60, setup, teardown,
+             ROWS(a_fresh_store_loses_nothing_in_silence, KINDS),
+             ROWS(a_store_whose_log_began_anew_loses_nothing_in_silence, KINDS),
+             ROWS(what_is_lost_can_be_given_up, KINDS), what_is_sound_is_left_alone,
+             a_database_of_a_newer_version_is_not_given_up,
+             an_older_program_may_have_written_meanwhile,
+             a_count_that_is_behind_is_no_loss, a_copy_of_what_lost_something_is_refused);

@@ -1,12 +1,12 @@
 #include "serve/store/writer.h"
 
-#include <check.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
+#include "support/suites.h"
 
 /* A store in memory that fails on demand. */
 struct fake {
@@ -68,7 +68,7 @@ static int put(struct writer *w, uint32_t ord, struct err *e)
     return rc;
 }
 
-START_TEST(what_was_put_is_written_once)
+TEST(what_was_put_is_written_once)
 {
     struct fake f;
     struct writer *w = make(&f, 8);
@@ -85,9 +85,8 @@ START_TEST(what_was_put_is_written_once)
     ck_assert_int_lt(f.batches, 30);
     writer_free(w);
 }
-END_TEST
 
-START_TEST(a_full_queue_refuses_before_anything_is_decided)
+TEST(a_full_queue_refuses_before_anything_is_decided)
 {
     struct fake f;
     struct writer *w = make(&f, 8);
@@ -105,9 +104,8 @@ START_TEST(a_full_queue_refuses_before_anything_is_decided)
     ck_assert_int_eq(put(w, 1, NULL), 0);
     writer_free(w);
 }
-END_TEST
 
-START_TEST(a_failing_store_is_told_and_nothing_is_lost)
+TEST(a_failing_store_is_told_and_nothing_is_lost)
 {
     struct fake f;
     struct writer *w = make(&f, 100);
@@ -131,7 +129,6 @@ START_TEST(a_failing_store_is_told_and_nothing_is_lost)
     ck_assert_int_eq(put(w, 2, NULL), 0);
     writer_free(w);
 }
-END_TEST
 
 static void *run(void *ctx)
 {
@@ -148,7 +145,7 @@ static void tighten(struct fake *f, bool tight)
 
 /* What was accepted is written; nothing more is accepted until there is room, which the thread finds
  * by itself. */
-START_TEST(a_store_without_room_for_more_takes_no_more)
+TEST(a_store_without_room_for_more_takes_no_more)
 {
     struct fake f;
     struct writer *w = make(&f, 8);
@@ -185,10 +182,9 @@ START_TEST(a_store_without_room_for_more_takes_no_more)
     pthread_join(writer, NULL);
     writer_free(w);
 }
-END_TEST
 
 /* It starts on a disk that is full, and says so from the first request on. */
-START_TEST(a_store_that_begins_without_room_takes_nothing)
+TEST(a_store_that_begins_without_room_takes_nothing)
 {
     struct fake f = {.lock = PTHREAD_MUTEX_INITIALIZER, .tight = true};
     struct store store = {
@@ -200,9 +196,8 @@ START_TEST(a_store_that_begins_without_room_takes_nothing)
     ck_assert_int_eq(put(w, 1, NULL), 0);
     writer_free(w);
 }
-END_TEST
 
-START_TEST(while_a_commit_hangs_nothing_more_is_taken)
+TEST(while_a_commit_hangs_nothing_more_is_taken)
 {
     struct fake f;
     struct writer *w = make(&f, 8);
@@ -227,7 +222,6 @@ START_TEST(while_a_commit_hangs_nothing_more_is_taken)
     pthread_join(writer, NULL);
     writer_free(w);
 }
-END_TEST
 
 static int refused(struct fake *f)
 {
@@ -244,7 +238,7 @@ static void break_it(struct fake *f, bool broken)
     pthread_mutex_unlock(&f->lock);
 }
 
-START_TEST(a_failing_store_is_asked_once_a_second_however_many_wait)
+TEST(a_failing_store_is_asked_once_a_second_however_many_wait)
 {
     struct fake f;
     struct writer *w = make(&f, 8);
@@ -262,7 +256,6 @@ START_TEST(a_failing_store_is_asked_once_a_second_however_many_wait)
     pthread_join(writer, NULL);
     writer_free(w);
 }
-END_TEST
 
 /* By how long a record waits that is put when somebody's flush has ended a failure. */
 static double after_a_failure_s(void)
@@ -291,7 +284,7 @@ static double after_a_failure_s(void)
     return took_s;
 }
 
-START_TEST(what_comes_after_a_failure_does_not_wait_out_its_pause)
+TEST(what_comes_after_a_failure_does_not_wait_out_its_pause)
 {
     double took_s = 1;
     for (int i = 0; i < 20 && took_s > .5;
@@ -299,7 +292,6 @@ START_TEST(what_comes_after_a_failure_does_not_wait_out_its_pause)
         took_s = after_a_failure_s();
     ck_assert_double_le(took_s, .5);
 }
-END_TEST
 
 enum { PUTTERS = 3, EACH = 2000 };
 
@@ -311,7 +303,7 @@ static void *put_many(void *ctx)
     return NULL;
 }
 
-START_TEST(many_put_while_one_writes)
+TEST(many_put_while_one_writes)
 {
     struct fake f;
     struct writer *w = make(&f, 64);
@@ -328,9 +320,8 @@ START_TEST(many_put_while_one_writes)
     ck_assert_uint_eq(f.sum, PUTTERS * EACH);
     writer_free(w);
 }
-END_TEST
 
-START_TEST(the_thread_writes_without_being_asked)
+TEST(the_thread_writes_without_being_asked)
 {
     struct fake f;
     struct writer *w = make(&f, 64);
@@ -345,24 +336,13 @@ START_TEST(the_thread_writes_without_being_asked)
     pthread_join(writer, NULL);
     writer_free(w);
 }
-END_TEST
 
-Suite *suite_serve_store_writer(void);
-Suite *suite_serve_store_writer(void)
-{
-    Suite *s = suite_create("serve/writer");
-    TCase *t = tcase_create("serve/writer");
-    tcase_set_timeout(t, 30);
-    tcase_add_test(t, what_was_put_is_written_once);
-    tcase_add_test(t, a_full_queue_refuses_before_anything_is_decided);
-    tcase_add_test(t, a_failing_store_is_told_and_nothing_is_lost);
-    tcase_add_test(t, a_store_without_room_for_more_takes_no_more);
-    tcase_add_test(t, a_store_that_begins_without_room_takes_nothing);
-    tcase_add_test(t, while_a_commit_hangs_nothing_more_is_taken);
-    tcase_add_test(t, a_failing_store_is_asked_once_a_second_however_many_wait);
-    tcase_add_test(t, what_comes_after_a_failure_does_not_wait_out_its_pause);
-    tcase_add_test(t, many_put_while_one_writes);
-    tcase_add_test(t, the_thread_writes_without_being_asked);
-    suite_add_tcase(s, t);
-    return s;
-}
+SUITE_WITHIN(serve_store_writer, 30, what_was_put_is_written_once,
+             a_full_queue_refuses_before_anything_is_decided,
+             a_failing_store_is_told_and_nothing_is_lost,
+             a_store_without_room_for_more_takes_no_more,
+             a_store_that_begins_without_room_takes_nothing,
+             while_a_commit_hangs_nothing_more_is_taken,
+             a_failing_store_is_asked_once_a_second_however_many_wait,
+             what_comes_after_a_failure_does_not_wait_out_its_pause,
+             many_put_while_one_writes, the_thread_writes_without_being_asked);
