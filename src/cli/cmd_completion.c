@@ -71,6 +71,6 @@ int cmd_completion(const struct cmd_sub *table, int argc, char **argv)
     else if (!strcmp(shell, "zsh"))
         fputs(zsh_script, stdout);
     else
-        return opt_usage("completion", "say for which shell: bash or zsh");
+        return opt_usage("completion", "name the shell: bash or zsh");
     return OPT_EXIT_DONE;
 }

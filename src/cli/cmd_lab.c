@@ -85,6 +85,8 @@ static void lab_describe(char out[HELP], const struct lab_option *o)
     const char *full = o->text ? o->text : "", *quick = text_default(o, true);
     if (o->kind == LAB_TEXT && strcmp(full, quick ? quick : "") != 0)
         snprintf(out, HELP, "%s; %s with --quick", o->help, quick);
+    else if (o->kind == LAB_FLAG && o->quick != o->value)
+        snprintf(out, HELP, "%s; implied by --quick", o->help);
     else if (o->kind != LAB_TEXT && o->quick != o->value)
         snprintf(out, HELP, "%s; %.10g with --quick", o->help, o->quick);
     else
@@ -153,14 +155,15 @@ static void keep_values(struct work *w)
 static int parse(struct work *w, int argc, char **argv)
 {
     const struct field of_runs[] = {
-        {"quick", NULL, "run a smaller version that takes seconds", FIELD_TO(w->quick)},
-        {"seed", "N", "seed of everything random", FIELD_TO(w->seed)},
-        {"threads", "N", "runs at a time", FIELD_TO(w->threads), .lo = 1,
-         .hi = POOL_THREADS, .shown = "one per processor"},
+        {"quick", NULL, "run a smaller version, which takes seconds", FIELD_TO(w->quick)},
+        {"seed", "N", "seed of all random numbers", FIELD_TO(w->seed)},
+        {"threads", "N", "runs that are computed at the same time", FIELD_TO(w->threads),
+         .lo = 1, .hi = POOL_THREADS, .shown = "one per processor"},
     };
     enum { OF_RUNS = sizeof of_runs / sizeof *of_runs };
     const struct field common[] = {
-        {"out", "DIR", "folder for report, CSV, JSON and finished runs (default: none)",
+        {"out", "DIR",
+         "folder for the report, its CSV and JSON, and finished runs (default: none)",
          FIELD_TO(w->out)},
         OPT_QUIET(w->quiet),
         OUT_OPTIONS(w->rows),
@@ -301,7 +304,7 @@ static int stopped(const struct work *w)
 {
     fprintf(stderr, "abrd %s: stopped; %s\n", w->name,
             w->out ? "the same command resumes it"
-                   : "nothing was kept; --out DIR keeps finished runs");
+                   : "nothing was saved; --out DIR saves finished runs");
     return OPT_EXIT_FAILED;
 }
 
@@ -356,7 +359,9 @@ static int print(const struct work *w, struct out *o, const struct report *r,
     if (w->out)
         out_say(o, "report: %s/%s.html", w->out, w->lab->name);
     else
-        out_say(o, "no report was written; --out DIR gives figures and all numbers");
+        out_say(
+            o,
+            "no report was written; --out DIR writes one with figures and all numbers");
     return 0;
 }
 
@@ -413,17 +418,22 @@ static int lab_run(struct work *w)
 static void print_labs(FILE *f, const struct lab *const *table)
 {
     const struct lab *const *first = table;
-    fputs("Reproductions of papers, and what a cluster costs: each computes figures, "
-          "checks\n"
-          "them, and writes a report that opens in a browser (--out DIR).\n\n"
-          "usage: abrd lab NAME [options]\n\nlabs:\n",
-          f);
+    fputs(
+        "Reproduces experiments of papers, and computes the cost of a cluster. Each lab\n"
+        "computes figures, checks them, and writes a report for the browser (--out "
+        "DIR).\n"
+        "\n"
+        "usage: abrd lab NAME [options]\n"
+        "\n"
+        "labs:\n",
+        f);
     for (; *table; table++)
         fprintf(f, "  %-10s  %s\n", (*table)->name, (*table)->about);
     fprintf(f, "\nexample:\n  abrd lab %s --out DIR\n", (*first)->name);
-    fputs("\n'abrd lab NAME --help' lists the options. Exit codes: 0 all checks pass, 1 "
-          "one "
-          "does not,\n2 wrong usage.\n",
+    fputs("\n"
+          "abrd lab NAME --help lists the options of a lab. Exit codes: 0 all checks "
+          "pass,\n"
+          "1 a check or the run failed, 2 wrong usage.\n",
           f);
 }
 
@@ -435,13 +445,14 @@ static void print_names(const struct lab *const *table)
 
 static int print_page(const struct lab *const *table)
 {
-    man_group("lab NAME",
-              "Reproductions of papers, and what a cluster costs: each computes figures, "
-              "checks\n"
-              "them, and writes a report that opens in a browser (--out DIR). The same "
-              "command\n"
-              "continues a run that was stopped. Exits with 1 when a check fails.",
-              "LABS");
+    man_group(
+        "lab NAME",
+        "Reproduces experiments of papers, and computes the cost of a cluster. Each lab\n"
+        "computes figures, checks them, and writes a report for the browser (--out "
+        "DIR).\n"
+        "After an interruption the same command continues. Exits with 1 if a check "
+        "fails.",
+        "LABS");
     int code = OPT_EXIT_DONE;
     for (int i = 0; table[i] && code == OPT_EXIT_DONE; i++) {
         char lab[] = "lab", name[64], ask[] = OPT_MAN;

@@ -15,14 +15,13 @@ static void overview(const struct cmd_sub *table)
     man_section("SYNOPSIS");
     puts("\\fBabrd\\fR \\fICOMMAND\\fR [options]");
     man_section("DESCRIPTION");
-    man_text(
-        "abrd is a daemon that video players ask, chunk by chunk, which bitrate to fetch "
-        "next,\n"
-        "and the tools around it. It decides by a mixture of experts trained with PPO, "
-        "computes\n"
-        "the reward of each chunk from what the player measured, and learns from it "
-        "while it\n"
-        "serves. Each command has a page of its own, and its options by --help.");
+    man_text("abrd is a daemon that decides the bitrate of each chunk for video players, "
+             "together\n"
+             "with its tools. A mixture of experts that was trained with PPO decides. "
+             "The daemon\n"
+             "computes the reward of each chunk from what the player measured, and "
+             "learns from it.\n"
+             "Each command has a manual page; --help lists its options.");
     man_section("COMMANDS");
     for (; table->name; table++) {
         char term[64];
@@ -31,10 +30,11 @@ static void overview(const struct cmd_sub *table)
     }
     man_entry("abrd completion bash|zsh",
               "print a script that completes commands and options");
-    man_entry("abrd man [COMMAND]", "print the source of this page, or of a command's");
-    man_entry("abrd help [COMMAND]", "list the commands, or the options of one");
+    man_entry("abrd man [COMMAND]",
+              "print the source of this page, or of a command's page");
+    man_entry("abrd help [COMMAND]", "list the commands, or the options of one command");
     man_entry("abrd version", "print the version");
-    man_end("Every command above has its page. The HTTP API is described in\n"
+    man_end("Every command above has a manual page. The HTTP API is described in\n"
             "\\fIshare/abrd/web/openapi.json\\fR.");
 }
 
@@ -66,18 +66,22 @@ int cmd_man(const struct cmd_sub *table, int argc, char **argv)
         return OPT_EXIT_DONE;
     }
     if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h")) {
-        puts("Prints the source of a manual page: of the program, or of one command.\n"
-             "--markdown prints the options of a command, or the daemon's metrics, as "
-             "tables.\n\n"
+        puts("Prints the source of the manual page of the program, or of one command.\n"
+             "--markdown prints the options of a command, or the metrics of the daemon, "
+             "as\n"
+             "Markdown tables instead.\n"
+             "\n"
              "usage: abrd man [[--markdown] COMMAND]\n"
-             "       abrd man --markdown metrics\n\n"
-             "examples:\n  abrd man serve | man -l -\n"
+             "       abrd man --markdown metrics\n"
+             "\n"
+             "examples:\n"
+             "  abrd man serve | man -l -\n"
              "  abrd man > /usr/local/share/man/man8/abrd.8\n"
              "  abrd man --markdown serve");
         return OPT_EXIT_DONE;
     }
     if (argc != 2 + markdown)
-        return opt_usage("man", "one command, or none for the overview");
+        return opt_usage("man", "expected one command, or none for the overview");
     const char *name = argv[1 + markdown];
     if (markdown && !strcmp(name, "metrics")) return metrics_table();
     const struct cmd_sub *c = cmd_sub_find(table, name);

@@ -61,9 +61,9 @@ static int policy_show(int argc, char **argv)
         .name = "policy show",
         .args = "FILE...",
         .min_args = 1,
-        .about = "Prints what a policy file holds: its networks, a checksum of the "
+        .about = "Prints the contents of policy files: the networks, a checksum of the "
                  "weights, and\n"
-                 "its metadata of the training.",
+                 "metadata about the training.",
         .opts = opts,
         .example = "abrd policy show deploy/policy/moe.safetensors",
     };
@@ -185,9 +185,11 @@ static int join(int argc, char **argv)
         .args = "FILE FILE...",
         .min_args = 2,
         .max_args = MIX_EXPERTS_MAX,
-        .about = "Packs policies of one expert each, tuned from one common start (abrd "
-                 "train\n--start), into one policy of as many experts, which "
-                 "are\nmerged for viewers without a hint.",
+        .about = "Packs policies of one expert each into one policy with all these "
+                 "experts. All must\n"
+                 "have been tuned from the same start (abrd train --start). The daemon "
+                 "merges the\n"
+                 "experts for viewers without a hint.",
         .opts = opts,
         .example = "abrd policy join documentary.safetensors live.safetensors --out "
                    "merge.safetensors",
@@ -219,8 +221,8 @@ static int read_weights(float *x, const struct field_list *given, int experts,
 {
     double sum = 0;
     if (given->n != experts)
-        return err_field(e, ERR_INVALID, "--weights", "%d numbers for %d experts",
-                         given->n, experts);
+        return err_field(e, ERR_INVALID, "--weights",
+                         "%d numbers are given for %d experts", given->n, experts);
     for (int k = 0; k < experts; k++) {
         double value = 0;
         int rc = text_double(&value, given->item[k], 0, 1e6, "--weights", e);
@@ -278,7 +280,8 @@ static int merge(int argc, char **argv)
     struct field_list weights = {0};
     struct out_cfg cfg = {0};
     const struct field opts[] = {
-        {"weights", "X,...", "weight of each expert; they are divided by their sum",
+        {"weights", "X,...",
+         "weight of each expert; the weights are divided by their sum",
          FIELD_TO(weights)},
         {"out", "FILE", "file for the merged policy, which has one expert", FIELD_TO(to)},
         OUT_OPTIONS(cfg),
@@ -288,15 +291,16 @@ static int merge(int argc, char **argv)
         .args = "FILE",
         .min_args = 1,
         .max_args = 1,
-        .about = "Averages the experts of a joined policy: theta = sum_k x_k theta_k, "
-                 "one expert\nof the usual size.",
+        .about =
+            "Averages the experts of a joined policy into one expert of the same size:\n"
+            "theta = sum_k x_k theta_k, with the weights x of --weights.",
         .opts = opts,
         .example = "abrd policy merge deploy/policy/merge.safetensors --weights "
-                   ".25,.25,.25,.25",
+                   "0.25,0.25,0.25,0.25",
     };
     int at = opt_parse(&cmd, argc, argv);
     if (at < 0) return opt_status(at);
-    if (!weights.n) return opt_usage("policy merge", "--weights is needed");
+    if (!weights.n) return opt_usage("policy merge", "--weights X,... is missing");
     struct err e = {0};
     int rc = merge_file(argv[at], to, &weights, &e);
     if (!rc) rc = put_made(&cfg, to, &e);
@@ -316,7 +320,7 @@ static int examine(struct scores *out, const struct policy *p, const char *path,
     if (p->cfg.obs_dim != FEAT_FULL_DIM)
         return err_field(
             e, ERR_INVALID, path,
-            "takes %d inputs; the daemon observes %d (src/abr/emulator/feat.h)",
+            "takes %d inputs, but the daemon observes %d (src/abr/emulator/feat.h)",
             p->cfg.obs_dim, FEAT_FULL_DIM);
     struct exam *x = exam_new(&p->cfg, e);
     struct policy *lowest = x ? policy_new(&p->cfg, e) : NULL; /* all equal: level 0 */
@@ -325,11 +329,10 @@ static int examine(struct scores *out, const struct policy *p, const char *path,
         out->own = exam_score(x, p);
         out->lowest = exam_score(x, lowest);
         if (!(out->own > out->lowest))
-            rc = err_field(
-                e, ERR_INVALID, path,
-                "scores %.3f in the exam, and always the lowest level scores %.3f: "
-                "it may not serve",
-                out->own, out->lowest);
+            rc = err_field(e, ERR_INVALID, path,
+                           "scores %.3f in the safety check; always choosing the lowest "
+                           "level scores %.3f: train it further",
+                           out->own, out->lowest);
     }
     policy_free(lowest);
     exam_free(x);
@@ -381,15 +384,14 @@ static int import(int argc, char **argv)
     struct out_cfg out = {0};
     const char *to = NULL, *route = NULL, *critic_route = NULL;
     const struct field opts[] = {
-        {"out", "POLICY",
-         "file for the policy, which abrd serve --policy and moe:POLICY take",
+        {"out", "POLICY", "file for the policy, which abrd serve reads with --policy",
          FIELD_TO(to)},
         {"route", "NAME",
          "how an expert of the actor is chosen: single, dense, top1, top1-unscaled or "
          "dense-probs (default: top1; single for one expert)",
          FIELD_TO(route)},
         {"critic-route", "NAME",
-         "how an expert of the critic is chosen (default: as the actor's)",
+         "how an expert of the critic is chosen (default: the same as --route)",
          FIELD_TO(critic_route)},
         OUT_OPTIONS(out),
         {0}};
@@ -398,13 +400,14 @@ static int import(int argc, char **argv)
         .args = "FILE",
         .min_args = 1,
         .max_args = 1,
-        .about = "Takes a safetensors file that was trained elsewhere: tensors\n"
+        .about = "Converts a safetensors file that another program trained. It holds the "
+                 "tensors\n"
                  "actor.expert.K.L.weight (out, in), actor.expert.K.L.bias (out), "
-                 "actor.router.*,\nand the same of critic, all F32; inputs are the 128 "
-                 "of abrd "
-                 "eval --detail obs.\nShapes and numbers are checked, and the policy has "
-                 "to pass "
-                 "the exam of the\ndaemon's learner before it is written.",
+                 "actor.router.*\n"
+                 "and the same for critic, all F32. The 128 inputs are those that\n"
+                 "abrd eval --detail obs writes. Checks shapes and numbers, and writes "
+                 "the policy\n"
+                 "only if it passes the safety check of the daemon's learner.",
         .opts = opts,
         .example = "abrd policy import torch.safetensors --out mine.safetensors",
     };
@@ -432,16 +435,16 @@ static int import(int argc, char **argv)
 /* ---------------------------------------------------------------------------- policy */
 
 static const struct cmd_sub subcommands[] = {
-    {"show", "what a policy file holds", policy_show},
+    {"show", "print the contents of policy files", policy_show},
     {"join", "pack policies of one expert each into one policy", join},
-    {"import", "take weights that were trained elsewhere", import},
+    {"import", "convert weights that another program trained", import},
     {"merge", "average the experts of a joined policy", merge},
     {NULL, NULL, NULL},
 };
 
 int cmd_policy(int argc, char **argv)
 {
-    return cmd_sub_run(
-        "policy", "Policy files: what they hold, and how experts are merged.",
-        subcommands, "abrd policy show deploy/policy/moe.safetensors", argc, argv);
+    return cmd_sub_run("policy", "Shows, joins, imports and merges policy files.",
+                       subcommands, "abrd policy show deploy/policy/moe.safetensors",
+                       argc, argv);
 }

@@ -65,11 +65,11 @@ static int trace_check_command(int argc, char **argv)
         .name = "trace check",
         .args = "FILE|DIR...",
         .min_args = 1,
-        .about = "Prints for every file whether it is a trace, and if not, which line is "
-                 "wrong.\n"
-                 "The content tells Pensieve, Mahimahi, sabre JSON and CSV apart. Exit "
-                 "code 1 if a\n"
-                 "file is refused.",
+        .about = "Prints for each file whether it is a valid trace, and if not, which "
+                 "line is wrong.\n"
+                 "The format is recognised by the content: Pensieve, Mahimahi, sabre "
+                 "JSON or CSV.\n"
+                 "The exit code is 1 if a file is refused.",
         .opts = opts,
         .example = "abrd trace check traces my-trace.csv",
     };
@@ -142,8 +142,9 @@ static int save_trace(struct conversion *c, const struct trace *t, const char *p
     if (t->rtt_s < 0.0) return 0;
     out_real(c->out, "rtt_ms", t->rtt_s * 1000.0, 0);
     out_say(c->out,
-            "%s: the mean latency of %.0f ms is not stored: play it with --rtt-ms", path,
-            t->rtt_s * 1000.0);
+            "%s: the mean latency of %.0f ms is not stored: give it to other commands as "
+            "--rtt-ms",
+            path, t->rtt_s * 1000.0);
     return 0;
 }
 
@@ -214,10 +215,10 @@ static int convert(int argc, char **argv)
     struct out_cfg cfg = {0};
     struct conversion c = {.cfg = trace_set_cfg_default()};
     const struct field opts[] = {
-        {"min-s", "S",
-         "of a log with many sessions, leave out those shorter than S seconds",
+        {"min-s", "S", "leave out sessions of a log that are shorter than S seconds",
          FIELD_TO(c.cfg.min_s), .lo = 0, .hi = 1e6},
-        {"max", "N", "of a log with many sessions, take the first N that are long enough",
+        {"max", "N",
+         "convert at most N sessions of a log, the first that are long enough",
          FIELD_TO(c.cfg.max), .lo = 1, .hi = 1e6},
         OPT_QUIET(c.quiet),
         OUT_OPTIONS(cfg),
@@ -228,10 +229,13 @@ static int convert(int argc, char **argv)
         .args = "FROM TO",
         .min_args = 2,
         .max_args = 2,
-        .about = "Writes a trace of any known format, or a folder of them, as Pensieve "
-                 "text:\n\"seconds Mbit/s\" per line. A log of many sessions (FCC webget "
-                 "and httpgetmt,\nPuffer video_sent with video_acked beside it, Lumos5G) "
-                 "becomes a folder with a\ntrace for each.",
+        .about =
+            "Converts a trace of any known format, or a folder of traces, to Pensieve "
+            "text:\n"
+            "lines of \"seconds Mbit/s\". A log of many sessions becomes a folder with "
+            "one trace\n"
+            "per session. Known logs are FCC webget and httpgetmt, Lumos5G, and Puffer\n"
+            "video_sent with video_acked in the same folder.",
         .opts = opts,
         .example =
             "abrd trace convert verizon.up verizon.txt\n"
@@ -284,23 +288,24 @@ static int generate(int argc, char **argv)
     bool quiet = false;
     struct out_cfg cfg = {0};
     const struct field opts[] = {
-        {"out", "DIR", "folder for the traces; made if absent", FIELD_TO(dir)},
+        {"out", "DIR", "folder for the traces; created if absent", FIELD_TO(dir)},
         {"kind", "NAME",
-         "kind of links: 3g-commute, broadband, lte, wifi, outage, high-4g, all of them, "
-         "or volatile-low",
+         "kind of links: 3g-commute, broadband, lte, wifi, outage, high-4g, all of "
+         "these, or volatile-low",
          FIELD_TO(kind)},
         {"n", "N", "traces of each kind", FIELD_TO(n), .lo = 1, .hi = 10000},
         {"seconds", "S", "length of each trace, in seconds", FIELD_TO(seconds), .lo = 10,
          .hi = 1e5},
-        {"seed", "N", "seed; the same seed gives the same bytes", FIELD_TO(seed)},
+        {"seed", "N", "seed of the random numbers; the same seed gives the same files",
+         FIELD_TO(seed)},
         OPT_QUIET(quiet),
         OUT_OPTIONS(cfg),
         {0},
     };
     const struct opt_cmd cmd = {
         .name = "trace generate",
-        .about =
-            "Draws links from a Markov model; traces/README.md lists its parameters.",
+        .about = "Generates traces from a Markov model. traces/README.md lists its "
+                 "parameters.",
         .opts = opts,
         .example = "abrd trace generate --out /tmp/low --kind volatile-low --n 50",
     };
@@ -381,7 +386,7 @@ static int stats(int argc, char **argv)
     const struct field opts[] = {
         {"part", "NAME", "part of the folders to use, split by name: all, train or test",
          FIELD_TO(part_name)},
-        {"total", NULL, "print only the row over all traces", FIELD_TO(total)},
+        {"total", NULL, "print only the row for all traces together", FIELD_TO(total)},
         OUT_OPTIONS(cfg),
         {0},
     };
@@ -389,9 +394,10 @@ static int stats(int argc, char **argv)
         .name = "trace stats",
         .args = "FILE|DIR...",
         .min_args = 1,
-        .about =
-            "Prints the throughput of each trace and of all, weighted by time: mean,\n"
-            "percentiles, coefficient of variation, share of the time at zero.",
+        .about = "Prints statistics of the throughput, weighted by time, for each trace "
+                 "and for all\n"
+                 "together: mean, percentiles, coefficient of variation, share of time "
+                 "at zero.",
         .opts = opts,
         .example = "abrd trace stats traces --total",
     };
@@ -448,12 +454,11 @@ static void put_pairs(struct out *out, const struct overlap *o, const struct cor
         out_cells(out, "trace=%s like=%s r=%.3f at_s=%d like_at_s=%d",
                   b->traces[p->b]->name, a->traces[p->a]->name, p->r, p->b_s, p->a_s);
     }
-    out_say(
-        out,
-        "%d of %d traces in %s correlate above %g with one in %s over %d s; %d and %d "
-        "traces are shorter and were not compared",
-        distinct, b->n, b->name, cfg->threshold, a->name, cfg->window_s, o->short_b,
-        o->short_a);
+    out_say(out,
+            "%d of %d traces in %s correlate above %g with a trace in %s over %d s; %d "
+            "and %d traces are shorter and were not compared",
+            distinct, b->n, b->name, cfg->threshold, a->name, cfg->window_s, o->short_b,
+            o->short_a);
 }
 
 static int overlap(int argc, char **argv)
@@ -467,11 +472,13 @@ static int overlap(int argc, char **argv)
     const struct field opts[] = {
         {"window", "S", "length of the compared windows, in seconds",
          FIELD_TO(how.window_s), .lo = 10, .hi = 100000},
-        {"threshold", "R", "least correlation of windows that count as alike",
+        {"threshold", "R", "smallest correlation at which two windows count as alike",
          FIELD_TO(how.threshold), .lo = 0, .hi = 1},
-        {"level", "X", "largest relative difference of their means; 1: any",
+        {"level", "X",
+         "largest relative difference between the means of two alike windows; 1: any",
          FIELD_TO(how.level), .lo = 0, .hi = 1},
-        {"list", "FILE", "file for the names in B, one a line", FIELD_TO(list)},
+        {"list", "FILE", "file for the names of the traces found in B, one per line",
+         FIELD_TO(list)},
         {"threads", "N", "threads that compare windows", FIELD_TO(how.threads), .lo = 1,
          .hi = POOL_THREADS, .shown = "one per processor"},
         OPT_QUIET(quiet),
@@ -485,8 +492,8 @@ static int overlap(int argc, char **argv)
         .max_args = 2,
         .about = "Finds traces in folder B (test) that come from the same recording as a "
                  "trace in\n"
-                 "folder A (training), even if the files differ: it compares every "
-                 "window of one\n"
+                 "folder A (training), even if the files differ. Compares every window "
+                 "of one trace\n"
                  "with every window of the other.",
         .opts = opts,
         .example = "abrd trace overlap train test --list leaked.txt\n"
@@ -506,7 +513,7 @@ static int overlap(int argc, char **argv)
     how.progress_ctx = &bar;
     int rc = b ? overlap_find(&found, a, b, &how, &e) : e.code;
     progress_end(&bar);
-    if (rc == OVERLAP_STOPPED) err_set(&e, rc, "stopped: there is no result");
+    if (rc == OVERLAP_STOPPED) err_set(&e, rc, "stopped; there is no result");
     assert(b || rc);
     if (!rc && list) rc = write_list(list, &found, b, &e);
     if (!rc) put_pairs(o, &found, a, b, &how);
@@ -521,18 +528,17 @@ static int overlap(int argc, char **argv)
 /* ----------------------------------------------------------------------------- trace */
 
 static const struct cmd_sub subcommands[] = {
-    {"check", "say of files whether they are traces, and why not", trace_check_command},
-    {"convert", "write any format as Pensieve text, a log of sessions as a folder",
-     convert},
-    {"generate", "draw links of named kinds", generate},
-    {"stats", "mean, percentiles, variation, outages", stats},
-    {"overlap", "traces of one set that leak into another", overlap},
+    {"check", "check whether files are valid traces", trace_check_command},
+    {"convert", "convert traces and logs of sessions to Pensieve text", convert},
+    {"generate", "generate traces of several kinds of links", generate},
+    {"stats", "print the mean, percentiles, variation and outages of traces", stats},
+    {"overlap", "find traces of one folder that leaked into another", overlap},
     {NULL, NULL, NULL},
 };
 
 int cmd_trace(int argc, char **argv)
 {
     return cmd_sub_run("trace",
-                       "Looks at traces of throughput, converts and generates them.",
+                       "Checks, converts, generates and compares throughput traces.",
                        subcommands, "abrd trace check traces", argc, argv);
 }

@@ -16,21 +16,23 @@ struct source {
     double chunk_s;
 };
 
-#define SOURCE_OPTIONS(s)                                                        \
-    {"fetch", NULL, "read FROM, a URL, and the chunk sizes (HEAD) over HTTP(S)", \
-     FIELD_TO((s).fetch)},                                                       \
-        {"chunks",                                                               \
-         "N",                                                                    \
-         "the first N chunks; a live manifest needs it",                         \
-         FIELD_TO((s).chunks),                                                   \
-         .lo = 1,                                                                \
-         .hi = VIDEO_CHUNKS_MAX},                                                \
-        {"chunk-s",                                                              \
-         "S",                                                                    \
-         "chunks of a video_size_* folder are so long",                          \
-         FIELD_TO((s).chunk_s),                                                  \
-         .lo = 1,                                                                \
-         .hi = 10},                                                              \
+#define SOURCE_OPTIONS(s)                                                                \
+    {"fetch", NULL, "download FROM, a URL, and read the chunk sizes with HEAD requests", \
+     FIELD_TO((s).fetch)},                                                               \
+        {"chunks",                                                                       \
+         "N",                                                                            \
+         "read only the first N chunks; required for a live manifest",                   \
+         FIELD_TO((s).chunks),                                                           \
+         .shown = "all",                                                                 \
+         .lo = 1,                                                                        \
+         .hi = VIDEO_CHUNKS_MAX},                                                        \
+        {"chunk-s",                                                                      \
+         "S",                                                                            \
+         "length of the chunks of a video_size_* folder, in seconds",                    \
+         FIELD_TO((s).chunk_s),                                                          \
+         .shown = "4",                                                                   \
+         .lo = 1,                                                                        \
+         .hi = 10},                                                                      \
         OPT_QUIET((s).quiet)
 
 static bool is_url(const char *from)
@@ -96,9 +98,10 @@ static int video_show(int argc, char **argv)
         .args = "FROM",
         .min_args = 1,
         .max_args = 1,
-        .about = "Prints the ladder of a video, and the sizes of its chunks: a DASH MPD, "
-                 "an HLS "
-                 "master\nplaylist, sabre JSON or a folder of video_size_* files.",
+        .about =
+            "Prints the bitrate ladder of a video and the sizes of its chunks. FROM is a "
+            "DASH\n"
+            "MPD, an HLS master playlist, sabre JSON or a folder of video_size_* files.",
         .opts = opts,
         .example = "abrd video show manifest.mpd",
     };
@@ -122,7 +125,7 @@ static int convert(int argc, char **argv)
     struct source s = {0};
     const char *to = NULL;
     const struct field opts[] = {
-        {"out", "DIR", "folder for the table; made if absent", FIELD_TO(to)},
+        {"out", "DIR", "folder for the table; created if absent", FIELD_TO(to)},
         SOURCE_OPTIONS(s),
         OUT_OPTIONS(cfg),
         {0},
@@ -132,14 +135,15 @@ static int convert(int argc, char **argv)
         .args = "FROM",
         .min_args = 1,
         .max_args = 1,
-        .about =
-            "Writes the sizes of a video's chunks as DIR/video.json; every command "
-            "takes\n"
-            "the folder with --video DIR. Sizes are those of byte ranges, index boxes "
-            "and\n"
-            "files beside the manifest, else bitrate times duration. With --fetch they "
-            "are\nasked for over HTTP(S); what the manifest leads to may then not be a "
-            "private\naddress, unless it is the host that was typed.",
+        .about = "Writes the sizes of a video's chunks to DIR/video.json, which other "
+                 "commands read\n"
+                 "with --video DIR. Sizes come from byte ranges, index boxes and files "
+                 "next to the\n"
+                 "manifest, else from bitrate times duration. --fetch reads them over "
+                 "HTTP or HTTPS.\n"
+                 "URLs in the manifest may then not lead to a private address, except on "
+                 "the host\n"
+                 "of FROM.",
         .opts = opts,
         .example = "abrd video convert manifest.mpd --out movie\n"
                    "abrd video convert https://example.org/master.m3u8 --fetch --out "
@@ -162,13 +166,15 @@ static int convert(int argc, char **argv)
 }
 
 static const struct cmd_sub subcommands[] = {
-    {"show", "the ladder and the sizes of a video", video_show},
-    {"convert", "write a manifest's sizes as a table that every command reads", convert},
+    {"show", "print the bitrate ladder and the chunk sizes of a video", video_show},
+    {"convert", "write chunk sizes to a table that other commands read", convert},
     {NULL, NULL, NULL},
 };
 
 int cmd_video(int argc, char **argv)
 {
-    return cmd_sub_run("video", "Videos: DASH manifests, HLS playlists, tables of sizes.",
-                       subcommands, "abrd video show manifest.mpd", argc, argv);
+    return cmd_sub_run(
+        "video",
+        "Shows or converts the chunk sizes of a video: DASH, HLS, sabre JSON or tables.",
+        subcommands, "abrd video show manifest.mpd", argc, argv);
 }

@@ -133,11 +133,12 @@ static long request(struct fetch *f, const char *url, bool head, const char *ran
     curl_easy_getinfo(f->curl, CURLINFO_RESPONSE_CODE, &status);
     if (f->refused)
         return err_field(e, ERR_INVALID, url,
-                         "leads to a private address, which only the URL of the command "
-                         "line may be");
+                         "leads to a private address; only the URL on the command line "
+                         "may be private");
     if (rc && !f->cut) return err_field(e, ERR_IO, url, "%s", curl_easy_strerror(rc));
     if (status == 200 || status == 206) return status;
-    return err_field(e, status == 404 ? ERR_ABSENT : ERR_IO, url, "answered %ld", status);
+    return err_field(e, status == 404 ? ERR_ABSENT : ERR_IO, url,
+                     "answered with status %ld", status);
 }
 
 static char *take_body(struct fetch *f, size_t *len, struct err *e)

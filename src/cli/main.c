@@ -7,14 +7,14 @@
 static const struct cmd_sub commands[] = {
     {"eval", "score policies on traces", cmd_eval},
     {"emulate", "play emulated viewers", cmd_emulate},
-    {"serve", "answer bitrate questions over HTTP", cmd_serve},
-    {"doctor", "look at what serve would meet: folder, store, port, ...", cmd_doctor},
-    {"backup", "copy the data folder of a daemon that runs", cmd_backup},
-    {"train", "make a policy with PPO", cmd_train},
-    {"lab", "reproduce papers, reckon a cluster's costs; with reports", cmd_lab},
-    {"policy", "look into policy files, join and merge experts", cmd_policy},
+    {"serve", "run the daemon that decides bitrates over HTTP", cmd_serve},
+    {"doctor", "check whether abrd serve would work with the same options", cmd_doctor},
+    {"backup", "copy the data folder of a daemon, which may be running", cmd_backup},
+    {"train", "train a policy with PPO", cmd_train},
+    {"lab", "reproduce experiments of papers; compute the cost of a cluster", cmd_lab},
+    {"policy", "show, join, import and merge policy files", cmd_policy},
     {"trace", "check, convert, generate and compare traces", cmd_trace},
-    {"video", "sizes of a DASH or HLS video, as a table", cmd_video},
+    {"video", "show or convert the chunk sizes of a DASH or HLS video", cmd_video},
     {NULL, NULL, NULL},
 };
 
@@ -24,14 +24,17 @@ static void print_commands(FILE *f)
           "usage: abrd COMMAND [options]\n\ncommands:\n",
           f);
     cmd_sub_print(f, commands);
-    fputs("  help        this text, or that of one command: abrd help COMMAND\n"
-          "  man         the manual page, or that of one command: abrd man COMMAND\n"
-          "  completion  a script for a shell: abrd completion bash|zsh\n"
-          "  version     the version of this program\n\n"
-          "abrd COMMAND --help lists the options of a command. Exit codes: 0 done, 1 "
-          "failed,\n"
-          "2 wrong usage.\n",
-          f);
+    fputs(
+        "  help        print this text, or the options of one command: abrd help "
+        "COMMAND\n"
+        "  man         print the manual page, or that of one command: abrd man COMMAND\n"
+        "  completion  print a completion script: abrd completion bash|zsh\n"
+        "  version     print the version\n"
+        "\n"
+        "abrd COMMAND --help lists the options of a command. Exit codes: 0 done, 1 "
+        "failed,\n"
+        "2 wrong usage.\n",
+        f);
 }
 
 static int main_unknown(const char *name)

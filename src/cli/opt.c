@@ -177,7 +177,7 @@ static int unknown_option(const struct opt_cmd *c, const char *given)
 
     const char *meant = field_nearest(c->opts, plain);
     if (beginnings(c, plain) > 1)
-        opt_usage(c->name, "%s may be more than one option; write it out", name);
+        opt_usage(c->name, "%s matches more than one option; write the whole name", name);
     else if (meant)
         opt_usage(c->name, "unknown option %s; did you mean --%s?", name, meant);
     else
@@ -188,7 +188,8 @@ static int unknown_option(const struct opt_cmd *c, const char *given)
 static int check_count(const struct opt_cmd *c, int n, const char *first)
 {
     if (n && !c->args) {
-        opt_usage(c->name, "what is '%s'? this command takes options only", first);
+        opt_usage(c->name, "'%s' is not an option, and this command takes options only",
+                  first);
         return STOP_USAGE;
     }
     if (n < c->min_args) {

@@ -42,9 +42,9 @@
 enum { OPT_EXIT_DONE = 0, OPT_EXIT_FAILED = 1, OPT_EXIT_USAGE = 2 };
 
 /* The row of every command that shows its progress. */
-#define OPT_QUIET(target)                                  \
-    {                                                      \
-        "quiet", NULL, "no progress bar", FIELD_TO(target) \
+#define OPT_QUIET(target)                                       \
+    {                                                           \
+        "quiet", NULL, "show no progress bar", FIELD_TO(target) \
     }
 
 struct opt_cmd {

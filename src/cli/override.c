@@ -7,7 +7,7 @@
 static const char *const PRESETS[] = {"tuned", "paper", "code"};
 enum { N_PRESETS = sizeof PRESETS / sizeof *PRESETS };
 
-/* "units of a layer (tuned 64, paper 18, code 18)", or one value when all agree */
+/* "units of a layer (default: tuned 64, paper 18, code 18)", or one value if all presets agree */
 static void write_help(char *out, size_t n, int i)
 {
     char value[N_PRESETS][RECIPE_FIELDS_VALUE];
@@ -20,11 +20,11 @@ static void write_help(char *out, size_t n, int i)
         agree &= strcmp(value[k], value[0]) == 0;
     }
     if (agree) {
-        snprintf(out, n, "%s (%s)", recipe_fields_at(i).help, value[0]);
+        snprintf(out, n, "%s (default %s)", recipe_fields_at(i).help, value[0]);
         return;
     }
-    snprintf(out, n, "%s\n(%s %s, %s %s, %s %s)", recipe_fields_at(i).help, PRESETS[0],
-             value[0], PRESETS[1], value[1], PRESETS[2], value[2]);
+    snprintf(out, n, "%s\n(default: %s %s, %s %s, %s %s)", recipe_fields_at(i).help,
+             PRESETS[0], value[0], PRESETS[1], value[1], PRESETS[2], value[2]);
 }
 
 void override_init(struct override *o)

@@ -18,21 +18,24 @@ static const struct field PROGRAM[] = {
      .group = "general", .flags = FIELD_NO_FILE},
     {"log", "text|json", "form of the log lines on stderr", ROW(log_json),
      .words = LOG_FORMS},
-    {"log-level", "LEVEL", "least severe events to log: error, warn, info or debug",
-     ROW(log_level), .words = log_level_words, .flags = FIELD_LIVE},
-    {"drain", "S", "time for live sessions to move elsewhere when the daemon stops",
+    {"log-level", "LEVEL",
+     "least severe events that are logged: error, warn, info or debug", ROW(log_level),
+     .words = log_level_words, .flags = FIELD_LIVE},
+    {"drain", "S",
+     "seconds that live sessions get to move to another node when the daemon stops",
      ROW(drain_s), .lo = 0, .hi = 3600, .unit = "seconds", .flags = FIELD_LIVE},
     {0}};
 
 /* What the rooms leave to the program: more steps than the service needs, and servers as words. */
 static const struct field REST[] = {
     {"admin-token-file", "FILE",
-     "file with the bearer token of the routes that change something; made if absent",
+     "file with the bearer token of the routes that change something; created if absent",
      ROW(token_file), .group = "network", .flags = FIELD_LIVE},
     {"batch", "N", "steps of exploring sessions in one update", ROW(service.online.batch),
      .lo = 32, .hi = SERVICE_BATCH_MAX, .unit = "steps", .group = "learning",
      .flags = FIELD_ADVANCED},
-    {"web-dir", "DIR", "folder of the web pages", ROW(node.web_dir), .group = "media"},
+    {"web-dir", "DIR", "folder of the web pages (default: the shipped ones)",
+     ROW(node.web_dir), .group = "media"},
     {"origin", "NAME=URL",
      "media server whose files are served at /o/NAME/; may be given several times",
      ROW(origins), .flags = FIELD_WHOLE_ITEMS},
@@ -152,7 +155,7 @@ const char *serve_options_differ(const struct serve_options *a,
 
 int serve_options_token(char token[SERVE_OPTIONS_TOKEN], const char *path, struct err *e)
 {
-    if (access(path, F_OK)) return err_field(e, ERR_ABSENT, path, "is not there");
+    if (access(path, F_OK)) return err_field(e, ERR_ABSENT, path, "does not exist");
     char *text = text_read_file(path, 4096, NULL, e);
     if (!text) return e->code;
     const char *word = text + strspn(text, " \t\r\n");

@@ -39,7 +39,8 @@ struct corpus *setup_corpus(const struct setup *s, struct err *e)
     }
     struct corpus *c = corpus_load(dir, part, e);
     if (c && !c->n) {
-        err_field(e, ERR_ABSENT, "--traces", "%s: no trace in this part of it", dir);
+        err_field(e, ERR_ABSENT, "--traces",
+                  "%s: this part of the folder has no traces; see --part", dir);
         corpus_free(c);
         return NULL;
     }
@@ -59,7 +60,7 @@ static struct video *generate_video(const struct setup *s, struct err *e)
     video_free(usual);
 
     if (s->ladder.n > VIEW_LEVELS) {
-        err_field(e, ERR_RANGE, "--ladder", "%d levels are over %d", s->ladder.n,
+        err_field(e, ERR_RANGE, "--ladder", "%d levels are more than %d", s->ladder.n,
                   VIEW_LEVELS);
         return NULL;
     }
@@ -77,8 +78,8 @@ struct video *setup_video(const struct setup *s, struct err *e)
     if (!generated) return s->video ? video_load(s->video, NULL, e) : video_default(e);
     if (s->video) {
         err_field(e, ERR_CONFLICT, "--video",
-                  "has a ladder and chunks of its own: --ladder, --chunk-s, --chunks and "
-                  "--spread are for a generated one");
+                  "cannot be combined with --ladder, --chunk-s, --chunks or --spread, "
+                  "which describe a generated video");
         return NULL;
     }
     return generate_video(s, e);
@@ -99,7 +100,8 @@ static int read_mu(struct qoe *out, const char *text, struct err *e)
     double *const mu[] = {&out->mu_quality, &out->mu_switch, &out->mu_stall};
     char copy[128];
     if (strlen(text) >= sizeof copy)
-        return err_field(e, ERR_INVALID, "--mu", "three numbers are expected");
+        return err_field(e, ERR_INVALID, "--mu",
+                         "is too long: give three numbers, as in 1,1,4.3");
     snprintf(copy, sizeof copy, "%s", text);
     char *at = copy;
     for (int i = 0; i < 3; i++) {
@@ -107,8 +109,7 @@ static int read_mu(struct qoe *out, const char *text, struct err *e)
         if ((i < 2) != (comma != NULL))
             return err_field(
                 e, ERR_INVALID, "--mu",
-                "'%.60s': three numbers with commas between them are expected, "
-                "as in 1,1,4.3",
+                "'%.60s': give three numbers with commas between them, as in 1,1,4.3",
                 text);
         if (comma) *comma = 0;
         int rc = text_double(mu[i], at, 0, 1000, "--mu", e);
@@ -127,7 +128,7 @@ static int setup_add(struct setup_profile *out, int n, const char *name,
                          SETUP_PROFILES);
     for (int i = 0; i < n; i++)
         if (strcmp(out[i].name, name) == 0)
-            return err_field(e, ERR_CONFLICT, "--profile", "'%s' is named twice", name);
+            return err_field(e, ERR_CONFLICT, "--profile", "'%s' is given twice", name);
     snprintf(out[n].name, sizeof out[n].name, "%s", name);
     out[n].qoe = *qoe;
     return n + 1;
@@ -144,11 +145,10 @@ static int add_named(struct setup_profile *out, int n, const char *name, struct 
     for (int i = 0; i < QOE_PROFILES; i++)
         if (strcmp(name, qoe_profiles[i].name) == 0)
             return setup_add(out, n, name, &qoe_profiles[i].qoe, e);
-    return err_field(
-        e, ERR_ABSENT, "--profile",
-        "'%.40s' is not documentary, live, news, pensieve or all; --mu gives "
-        "weights of your own",
-        name);
+    return err_field(e, ERR_ABSENT, "--profile",
+                     "'%.40s' is not documentary, live, news, pensieve or all; --mu sets "
+                     "other weights",
+                     name);
 }
 
 int setup_profiles(struct setup_profile *out, const struct setup *s,

@@ -32,9 +32,11 @@ struct setup {
 };
 
 #define SETUP_OPTIONS(s)                                                                 \
-    {"traces", "DIR", "folder of traces (default: the test part of the bundled corpus)", \
+    {"traces", "DIR", "folder of traces (default: the test part of the bundled traces)", \
      FIELD_TO((s).traces)},                                                              \
-        {"part", "NAME", "part of the traces to use, split by name: all, train or test", \
+        {"part", "NAME",                                                                 \
+         "part of the traces to use, split by name: all, train or test (default: all "   \
+         "of --traces)",                                                                 \
          FIELD_TO((s).part)},                                                            \
         {"video", "PATH",                                                                \
          "video: folder of chunk sizes, sabre JSON, MPD or HLS (default: a generated "   \
@@ -45,28 +47,29 @@ struct setup {
          FIELD_TO((s).ladder)},                                                          \
         {"chunk-s",                                                                      \
          "S",                                                                            \
-         "chunk length of a generated video, in seconds; 0: 4",                          \
+         "chunk length of a generated video, in seconds; 0: 4 seconds",                  \
          FIELD_TO((s).chunk_s),                                                          \
          .lo = 0,                                                                        \
          .hi = 10},                                                                      \
         {"chunks",                                                                       \
          "N",                                                                            \
-         "number of chunks of a generated video; 0: 192 s of them",                      \
+         "number of chunks of a generated video; 0: as many as last 192 seconds",        \
          FIELD_TO((s).chunks),                                                           \
          .lo = 0,                                                                        \
          .hi = 100000},                                                                  \
         {"spread",                                                                       \
          "SIGMA",                                                                        \
-         "variation of the chunk sizes of a generated video; 0: constant bitrate, -1: "  \
-         "0.2",                                                                          \
+         "standard deviation of the logarithm of the chunk sizes of a "                  \
+         "generated video; 0: constant bitrate; -1: 0.2",                                \
          FIELD_TO((s).spread),                                                           \
          .lo = -1,                                                                       \
          .hi = 1},                                                                       \
         {"profile", "A,B",                                                               \
-         "profiles of the viewers: documentary, live, news, pensieve or all",            \
+         "profiles of the viewers: documentary, live, news, pensieve or all (default: "  \
+         "pensieve, or all with --gain or --routing)",                                   \
          FIELD_TO((s).profiles)},                                                        \
         {"mu", "Q,W,S",                                                                  \
-         "weights of quality, switches and stalls, as the profile 'custom'",             \
+         "weights of quality, switches and stalls for a profile named 'custom'",         \
          FIELD_TO((s).mu)},                                                              \
         {"utility", "NAME", "quality of a bitrate: linear, log or pamoe",                \
          FIELD_TO((s).utility)},                                                         \
@@ -83,7 +86,7 @@ struct setup {
          .lo = 1,                                                                        \
          .hi = 3600},                                                                    \
         {"no-wrap", NULL,                                                                \
-         "keep the last throughput at the end of a trace instead of starting again",     \
+         "keep the last throughput at the end of a trace instead of starting it again",  \
          FIELD_TO((s).no_wrap)},                                                         \
     {                                                                                    \
         "abandon", NULL, "let players abandon a chunk for another level",                \

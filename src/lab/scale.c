@@ -155,18 +155,18 @@ static int scale_run(struct lab_task *t, struct err *e)
     LAB_NUMBER(LAB_REAL, name, arg, v, v, low, high, help)
 
 static const struct lab_option OPTIONS[] = {
-    REAL("rate", "N", 5000, 1, 1e6, "decisions per second of a node"),
+    REAL("rate", "N", 5000, 1, 1e6, "decisions per second that one node makes"),
     REAL("chunk-s", "S", 4, 0.1, 60, "seconds of a chunk; a viewer asks once per chunk"),
     REAL("explore", "SHARE", 0.2, 1e-6, 1,
          "share of viewers that explore, whose steps are learned"),
     REAL("decide-us", "US", 87, 0.1, 1e5, "CPU microseconds of a decision"),
     REAL("learn-us", "US", 37, 0.1, 1e5, "CPU microseconds of a learned step"),
-    REAL("step-bytes", "N", 79, 1, 1e4, "bytes of a step on the bus"),
+    REAL("step-bytes", "N", 79, 1, 1e4, "bytes of one step on the bus"),
     REAL("weights-bytes", "N", 315e3, 1, 1e9, "bytes of the published weights"),
     REAL("state-bytes", "N", 626e3, 0, 1e9,
          "bytes of the learner's state, sent with the weights"),
-    REAL("batch", "N", 2048, 1, 1e6, "steps of an update"),
-    REAL("minibatches", "N", 32, 1, 1e6, "minibatches of an update, all epochs"),
+    REAL("batch", "N", 2048, 1, 1e6, "steps in one update"),
+    REAL("minibatches", "N", 32, 1, 1e6, "minibatches in one update, over all epochs"),
     REAL("load", "SHARE", 0.7, 0.01, 1, "share of a processor that may be used"),
     REAL("net-mb", "MB", 100, 0.1, 1e6, "MB per second that a server passes on"),
     {0},
@@ -174,7 +174,7 @@ static const struct lab_option OPTIONS[] = {
 
 const struct lab scale_lab = {
     .name = "scale",
-    .about = "what a cluster costs as it grows, and what is full first",
+    .about = "the cost of a growing cluster, and its first bottleneck",
     .title = "How the cost of a cluster grows",
     .source = "arithmetic from measured unit costs (make cluster)",
     .options = OPTIONS,

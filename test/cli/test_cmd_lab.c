@@ -227,7 +227,7 @@ TEST(a_stopped_lab_goes_on)
     snprintf(args, sizeof args, "toy --quiet --out %s/lab", home);
     expect(args, OPT_EXIT_DONE, STDERR_FILENO, "1 of 4 runs was done before");
     expect("toy --quiet --threads 1 --stop", OPT_EXIT_FAILED, STDERR_FILENO,
-           "nothing was kept");
+           "nothing was saved");
 
     /* what a crash of something else left */
     snprintf(args, sizeof args, "%s/lab/runs/toy/c.run", home);

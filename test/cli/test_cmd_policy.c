@@ -94,11 +94,11 @@ TEST(imports_what_passes_the_exam)
     struct policy *idle = policy_new(&own->cfg, NULL);
     ck_assert_int_eq(ckpt_save(tmpdir_path(dir, "idle"), idle, NULL, NULL, 0, NULL), 0);
     program_expect(run(args, "policy import @/idle --out @/y", dir), OPT_EXIT_FAILED,
-                   "may not serve");
+                   "train it further");
     ck_assert_ptr_null(fopen(tmpdir_path(dir, "y"), "r"));
     save(tmpdir_path(dir, "small"), 1, "live", "0000abcd");
     program_expect(run(args, "policy import @/small --out @/y", dir), OPT_EXIT_FAILED,
-                   "takes 8 inputs; the daemon observes 128");
+                   "takes 8 inputs, but the daemon observes 128");
     program_expect(run(args, "policy import @/small", dir), OPT_EXIT_USAGE, "--out");
     program_expect(run(args, "policy import @/small --out @/y --route best", dir),
                    OPT_EXIT_USAGE, "best");
@@ -124,13 +124,13 @@ TEST(what_it_refuses)
     save(tmpdir_path(dir, "b"), 2, "news", "0000abcd");
     program_expect(run(args, "policy join @/a @/b --out @/both", dir), 0, "");
     program_expect(run(args, "policy merge @/both --weights 1", dir), OPT_EXIT_FAILED,
-                   "1 numbers for 2 experts");
+                   "1 numbers are given for 2 experts");
     program_expect(run(args, "policy merge @/both --weights 0,0", dir), OPT_EXIT_FAILED,
                    "all are 0");
     program_expect(run(args, "policy merge @/both --weights 1,-1", dir), OPT_EXIT_FAILED,
                    "--weights");
     program_expect(run(args, "policy merge @/both", dir), OPT_EXIT_USAGE,
-                   "--weights is needed");
+                   "--weights X,... is missing");
     program_expect("policy", OPT_EXIT_USAGE, "commands");
     program_expect("policy sell", OPT_EXIT_USAGE, "there is no command 'policy sell'");
     tmpdir_remove(dir);

@@ -19,9 +19,10 @@ TEST(options_fill_the_changes)
     int n = override_options(opts, &o);
     ck_assert_int_eq(n, recipe_fields_count());
     ck_assert_ptr_null(opts[n].name);
-    ck_assert_str_eq(find(opts, "layers")->help, "hidden layers of an expert (2)");
+    ck_assert_str_eq(find(opts, "layers")->help,
+                     "hidden layers of an expert (default 2)");
     ck_assert_str_eq(find(opts, "gamma")->help,
-                     "discount\n(tuned 0.98, paper 0.99, code 0.99)");
+                     "discount factor\n(default: tuned 0.98, paper 0.99, code 0.99)");
 
     char program[] = "train", experts[] = "--experts", one[] = "1", hint[] = "--no-hint";
     char *argv[] = {program, experts, one, hint, NULL};

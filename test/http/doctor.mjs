@@ -69,7 +69,7 @@ await test('a server that takes no message as large as the weights: doctor and l
     const conf = join(folder, 'small.conf');
     writeFileSync(conf, `max_payload: 100KB\njetstream { store_dir: "${join(folder, 'small')}" }\n`);
     const small = await new Nats(port, ['-c', conf]).start();
-    await expect(url, [['max_payload', 'fail', /takes 101376 bytes per message.*raise max_payload.*to 1 MB/]], ['--role', 'learn']);
+    await expect(url, [['max_payload', 'fail', /accepts 101376 bytes per message.*raise max_payload.*to 1 MB/]], ['--role', 'learn']);
     assert.equal((await doctor(url)).found.max_payload, undefined); // who decides publishes nothing that large
     const l = await Daemon.start(['--role', 'learn', '--bus', url, '--node', 'l0']);
     await until('it to say so', () => /nothing can be published.*raise max_payload/.test(l.output));
@@ -83,7 +83,7 @@ await test('before the first daemon nothing is there, and the doctor makes nothi
     for (let i = 0; i < 2; i++)
         await expect(url, [['stream', 'ok', /abrd_traj does not exist yet: serve creates it/],
             ['board', 'ok', /abrd does not exist yet/]]);
-    await expect(url, [['stream', 'warn', /3 servers must keep it, but 1 is known/]], ['--bus-replicas', '3']);
+    await expect(url, [['stream', 'warn', /3 servers must store it, but 1 is known/]], ['--bus-replicas', '3']);
 });
 
 await test('beside a learner', async () => {
@@ -93,13 +93,13 @@ await test('beside a learner', async () => {
     await expect(url, [['stream', 'ok', /0 trajectories wait, 0\.0 of 256\.0 MB/], ['board', 'ok', /bucket abrd/],
         ['weights', 'ok', /version 1 of term 1/], ['learner', 'ok', /l1, term 1/]]);
     await expect(url, [['max_payload', 'ok', /publishes \d+ of 1047552 bytes/]], ['--role', 'learn']);
-    await expect(url, [['stream', 'warn', /kept by 1 server, not 3/]], ['--bus-replicas', '3']);
+    await expect(url, [['stream', 'warn', /stored by 1 server, not 3/]], ['--bus-replicas', '3']);
 
     const other = join(folder, 'other.safetensors');
     execFileSync(ABRD, ['train', '--steps', '2000', '--experts', '2', '--quiet', '--out', other], { stdio: 'ignore' });
     await expect(url, [['weights', 'fail', /another shape.*--policy/]], ['--policy', other]);
     assert.equal((await l.stop()).code, 0);
-    await expect(url, [['learner', 'warn', /l1 has stopped and has no successor/]]);
+    await expect(url, [['learner', 'warn', /l1 has stopped, and no other learner leads/]]);
 });
 
 await test('what a newer abrd has put there', async () => {

@@ -380,7 +380,7 @@ await test('in a file, and mistakes in it', async () => {
     assert.equal((await other.call('GET', '/o/b/secret')).text, 'secret');
     writeFileSync(conf, `port = 0\nlearn = off\norigin = a=${a.url}/vod\n`);
     other.child.kill('SIGHUP');
-    await until('it says so', () => /origin has changed: it needs a restart/.test(other.output));
+    await until('it says so', () => /origin has changed, but only a restart applies it/.test(other.output));
     await other.stop();
     writeFileSync(conf, 'origin = a=ftp://x/\n');
     const bad = new Daemon(['--config', conf]);

@@ -143,7 +143,7 @@ await test('no other protocols, no loops, no endless answers, nothing that is mi
     await refused('/file', /rotocol/);
     await refused('/loop', /redirects/);
     await refused('/huge.mpd', /more than 16777216 bytes/);
-    await refused('/absent', /answered 404/);
+    await refused('/absent', /answered with status 404/);
 });
 
 server.close();

@@ -72,118 +72,134 @@ struct field {
 /* 0 can mean "none" in `too`: struct recipe begins with the policy's obs_dim, which no field sets. */
 static const struct field FIELDS[] = {
     {"experts", "N", INT, AT(policy.experts), AT(policy.critic_experts), .lo = 1,
-     .hi = 16, .help = "experts of the actor, and as many of the critic"},
+     .hi = 16, .help = "experts of the actor and of the critic"},
     {"hidden", "N", INT, AT(policy.hidden), AT(policy.critic_hidden), .lo = 1, .hi = 1024,
-     .help = "units of each hidden layer of an expert, actor and critic"},
+     .help = "units in each hidden layer of an expert"},
     {"layers", "N", INT, AT(policy.layers), .lo = 1, .hi = 3,
      .help = "hidden layers of an expert"},
     {"route", "NAME", WORD, AT(policy.route), AT(policy.critic_route), .words = ROUTES,
-     .help = "single, dense, top1 or top1-unscaled, actor and critic"},
+     .help = "how an expert is chosen: single, dense, top1 or top1-unscaled"},
     {"critic-experts", "N", INT, AT(policy.critic_experts), .lo = 1, .hi = 16,
-     .help = "the critic's, where it differs"},
+     .help = "experts of the critic, if other than the actor's"},
     {"critic-hidden", "N", INT, AT(policy.critic_hidden), .lo = 1, .hi = 1024,
-     .help = "the critic's, where it differs"},
+     .help =
+         "units in each hidden layer of the critic's experts, if other than the actor's"},
     {"critic-route", "NAME", WORD, AT(policy.critic_route), .words = ROUTES,
-     .help = "the critic's, where it differs"},
+     .help = "how an expert of the critic is chosen, if other than the actor's"},
     {"layout", "NAME", WORD, AT(env.layout), .words = LAYOUTS,
      .help =
-         "observation: full, paper (48 numbers, no viewer) or blind (full, no viewer)"},
+         "observation: full, paper (48 numbers, no profile) or blind (full, no profile)"},
     {"no-hint", NULL, SWITCH, .on = hide_viewer, .is = viewer_hidden,
-     .help = "hide from the policy what the viewer values: --layout blind"},
+     .help =
+         "remove the viewer's profile from the observation; the same as --layout blind"},
 
     {"lr", "A,B", PAIR, AT(train.ppo.lr), AT(train.ppo.critic_lr), AT(train.lr_end), 0, 1,
-     .help = "learning rate at start and end"},
+     .help = "learning rate at the start and at the end"},
     {"entropy", "A,B", PAIR, AT(train.ppo.entropy), 0, AT(train.entropy_end), 0, 100,
-     .help = "entropy coefficient at start and end"},
+     .help = "entropy coefficient at the start and at the end"},
     {"schedule", "NAME", WORD, AT(train.schedule), .words = SCHEDULES,
-     .help = "constant, linear or geometric way from start to end"},
+     .help = "how A becomes B in --lr and --entropy: constant, linear or geometric"},
     {"balance", "A", REAL, AT(train.ppo.balance), .lo = 0, .hi = 100,
      .help = "weight of the router's balance loss"},
     {"locality", "L", REAL, AT(train.ppo.gate.locality), .lo = 0, .hi = 1e4,
-     .help = "weight of the router's locality loss: what experts moved is a toll"},
+     .help =
+         "weight of the router's locality loss, which charges for experts that changed"},
     {"latch", "N", INT, AT(train.ppo.gate.latch), .lo = 0, .hi = 1 << 30,
-     .help = "after N updates a router whose experts have converged stops; 0 = never"},
+     .help = "stop a router whose experts have converged, after N updates at the "
+             "earliest; 0: never"},
     {"latch-gap", "G", REAL, AT(train.ppo.gate.gap), .lo = 0, .hi = 1e4,
-     .help = "experts whose score is so close to the chosen one's have converged"},
+     .help = "experts have converged if their score is within G of the chosen expert's"},
     {"shift-limit", "H", REAL, AT(train.ppo.drift.limit), .lo = 0, .hi = 1e4,
-     .help = "CUSUM of the critic's surprise that wakes a stopped router; 0 = none"},
+     .help = "wake a stopped router when the CUSUM of the critic's error exceeds H; 0: "
+             "never"},
     {"noise", "G", REAL, AT(train.ppo.noise_gamma), .lo = 0, .hi = 1e4,
-     .help = "plasticity noise, times the learning rate"},
+     .help = "standard deviation of the plasticity noise, as a multiple of the learning "
+             "rate"},
     {"noise-std", "S", REAL, AT(train.ppo.noise_std), .lo = 0, .hi = 10,
-     .help = "plasticity noise as PA-MoE's code has it, of fixed size"},
+     .help = "standard deviation of plasticity noise of fixed size, as in PA-MoE's code"},
     {"router-noise", "S", REAL, AT(train.rollout.router_noise),
      AT(train.ppo.router_noise), .lo = 0, .hi = 100,
-     .help = "deviation of the noise on the router's logits"},
-    {"gamma", "G", REAL, AT(train.ppo.gamma), .lo = 0, .hi = 1, .help = "discount"},
-    {"lambda", "L", REAL, AT(train.ppo.lambda), .lo = 0, .hi = 1, .help = "of GAE"},
+     .help = "standard deviation of the noise on the router's logits"},
+    {"gamma", "G", REAL, AT(train.ppo.gamma), .lo = 0, .hi = 1,
+     .help = "discount factor"},
+    {"lambda", "L", REAL, AT(train.ppo.lambda), .lo = 0, .hi = 1,
+     .help = "lambda of GAE"},
     {"clip", "C", REAL, AT(train.ppo.clip), .lo = 1e-6, .hi = 10,
-     .help = "of PPO's ratio"},
+     .help = "clip range of PPO's ratio"},
     {"value-coef", "C", REAL, AT(train.ppo.value_coef), .lo = 0, .hi = 1000,
      .help = "weight of the critic's loss"},
     {"max-grad-norm", "N", REAL, AT(train.ppo.max_grad_norm), .lo = 0, .hi = 1e6,
-     .help = "clipping of gradients; 0 = none"},
+     .help = "largest norm of a gradient; 0: no clipping"},
     {"target-kl", "K", REAL, AT(train.ppo.target_kl), .lo = 0, .hi = 100,
-     .help = "ends an update's epochs early; 0 = never"},
+     .help = "KL divergence that ends the epochs of an update early; 0: never"},
     {"weight-decay", "W", REAL, AT(train.ppo.weight_decay), .lo = 0, .hi = 1,
-     .help = "of Adam"},
+     .help = "Adam's weight decay"},
     {"adam-eps", "E", REAL, AT(train.ppo.eps), .lo = 1e-12, .hi = 1,
-     .help = "what Adam adds to its divisor"},
+     .help = "Adam's epsilon"},
     {"adv-norm", "NAME", WORD, AT(train.ppo.adv_norm), .words = NORMS,
-     .help = "advantages are normalised: none, batch or tag (per profile)"},
+     .help = "how advantages are normalised: none, batch or tag (per profile)"},
     {"envs", "N", INT, AT(train.rollout.envs), .lo = 1, .hi = 65536,
-     .help = "viewers at a time"},
+     .help = "environments, one viewer each"},
     {"rollout", "N", INT, AT(train.rollout.steps), .lo = 1, .hi = 1 << 20,
-     .help = "chunks of each between updates"},
+     .help = "chunks of each environment between updates"},
     {"imitate", "A,B", PAIR, AT(train.ppo.imitate), 0, AT(train.imitate_end), 0, 1,
-     .help = "weight of what teachers do at start and end, in a straight line"},
+     .help =
+         "weight of imitating teachers at the start and at the end; linear in between"},
     {"advice", "P", REAL, AT(train.rollout.advice), .lo = 0, .hi = 1,
-     .help = "RobustMPC's choice, believed with P, is imitated at first; 0 = not"},
+     .help = "imitate RobustMPC too, as a teacher that gives its choice probability P; "
+             "0: never"},
     {"peek", "P", REAL, AT(train.rollout.peek), .lo = 0, .hi = 1,
-     .help = "actions at least so likely are tried as well; 0 = none"},
+     .help = "also try actions of probability P or more in the emulator; 0: none"},
     {"minibatch", "N", INT, AT(train.ppo.minibatch), .lo = 1, .hi = 1 << 20,
      .help = "chunks per gradient step"},
     {"epochs", "N", INT, AT(train.ppo.epochs), .lo = 1, .hi = 100,
-     .help = "times each update sees its chunks"},
+     .help = "passes of an update over its chunks"},
     {"critic-epochs", "N", INT, AT(train.ppo.critic_epochs), .lo = 0, .hi = 100,
-     .help = "of the policy's critic beside a privileged one; 0 = as many"},
+     .help = "epochs of the policy's critic if a privileged critic is trained too; 0: as "
+             "many as --epochs"},
     {"no-tutor", NULL, SWITCH, .on = drop_tutor, .is = tutor_dropped,
-     .help = "no privileged critic: the policy's own gives the advantages"},
+     .help = "train without a privileged critic; the policy's own critic gives the "
+             "advantages"},
     {"tutor-hidden", "N", INT, AT(train.tutor_hidden), .lo = 0, .hi = 1024,
-     .help = "units of the privileged critic's layers"},
+     .help = "units in each hidden layer of the privileged critic"},
     {"tutor-layers", "N", INT, AT(train.tutor_layers), .lo = 0, .hi = 3,
      .help = "hidden layers of the privileged critic"},
 
     {"splices", "N", INT, AT(splices), .lo = 0, .hi = 100000,
-     .help = "links spliced from the traces that are given"},
+     .help = "links spliced from --traces"},
     {"links", "N", INT, AT(links), .lo = 0, .hi = 100000, .help = "generated links"},
     {"ladders", "N", INT, AT(ladders), .lo = 0, .hi = 10000, .help = "generated videos"},
     {"min-mbps", "M", REAL, AT(min_mbps), .lo = 0, .hi = 1e6,
-     .help = "links below this mean are left out"},
+     .help = "leave out links with a mean below M Mbit/s"},
     {"delay-noise", "N", REAL, AT(env.noise), .lo = 0, .hi = .9,
-     .help = "download times are multiplied by U(1-N, 1+N)"},
+     .help = "multiply download times by a factor drawn from 1 - N to 1 + N"},
     SHARE("share-generated", generated,
-          "episodes on generated links beside given traces"),
+          "share of episodes on generated links if --traces is given"),
     {"profile", "NAME", WORD, AT(profile), .words = recipe_profiles,
-     .help = "what all viewers value: one profile's weights or drawn ones"},
-    SHARE("share-custom", custom, "episodes with drawn weights"),
+     .help = "profile of all viewers: all, drawn (drawn weights) or one name"},
+    SHARE("share-custom", custom, "share of episodes with drawn weights"),
     SHARE("share-simplex", simplex,
-          "of those: any weights of sum 1; others lie about the profiles'"),
-    SHARE("share-ladders", ladders, "episodes on a generated video"),
-    SHARE("share-players", players, "episodes with a drawn buffer limit and round trip"),
+          "share of --share-custom whose weights are any with sum 1; the rest are near a "
+          "profile's"),
+    SHARE("share-ladders", ladders, "share of episodes on a generated video"),
+    SHARE("share-players", players,
+          "share of episodes with a drawn buffer limit and round-trip time"),
     SHARE("share-stretch", stretch,
-          "episodes with a link faster or slower than its trace"),
-    SHARE("share-live", live, "episodes without a known end"),
+          "share of episodes whose link is 0.6 to 1.6 times as fast as its trace"),
+    SHARE("share-live", live, "share of episodes without a known end"),
     LATER_SHARE("share-lengths", lengths,
-                "episodes with a drawn number of chunks, 10 or more"),
+                "share of episodes with a drawn number of chunks, at least 10"),
     LATER_SHARE("share-abandon", abandon,
-                "episodes with players that abandon chunks on their way"),
-    SHARE("share-first", choose_first, "episodes in which the policy chooses chunk 0"),
-    LATER_SHARE("share-start", start,
-                "of the others: chunk 0 comes at the level that sessions begin with"),
+                "share of episodes whose player may abandon a chunk"),
+    SHARE("share-first", choose_first,
+          "share of episodes in which the policy chooses chunk 0"),
+    LATER_SHARE(
+        "share-start", start,
+        "share of the other episodes in which chunk 0 has the first level of a session"),
     {"caution", "C", REAL, AT(env.caution), .lo = 0, .hi = 100,
-     .help = "behind buffers of up to 12 s a stall costs 1 + C times as much"},
+     .help = "multiply the cost of a stall by 1 + C if the buffer limit is at most 12 s"},
     {"reward-floor", "R", REAL, AT(env.reward_floor), .lo = -1e6, .hi = 0,
-     .help = "least scaled reward of a chunk; 0 = none"},
+     .help = "smallest scaled reward of a chunk; 0: no limit"},
 };
 
 enum { N_FIELDS = sizeof FIELDS / sizeof *FIELDS };
@@ -349,13 +365,14 @@ static int check_pair(const struct recipe *r, const struct recipe_changes *v,
 {
     const char *text = v->text[field_place(name)];
     if (text && strchr(text, ',') && from != to && r->train.schedule == TRAIN_CONSTANT)
-        return err_field(e, ERR_CONFLICT, name,
-                         "has an end, but the schedule is constant: --schedule linear or "
-                         "geometric");
+        return err_field(
+            e, ERR_CONFLICT, name,
+            "has an end, but the schedule is constant: use --schedule linear "
+            "or geometric");
     if (from != to && (from <= 0 || to <= 0) && r->train.schedule == TRAIN_GEOMETRIC)
         return err_field(e, ERR_CONFLICT, name,
-                         "a geometric schedule neither begins nor ends at 0: --schedule "
-                         "linear");
+                         "a geometric schedule cannot begin or end at 0: use "
+                         "--schedule linear");
     return 0;
 }
 
@@ -374,15 +391,16 @@ static int recipe_fields_check(const struct recipe *r, const struct recipe_chang
     int64_t batch = (int64_t)t->rollout.envs * t->rollout.steps;
     if (batch > STEPS_MAX)
         return err_field(e, ERR_RANGE, "rollout",
-                         "%d x %d chunks between updates are over %d", t->rollout.envs,
-                         t->rollout.steps, STEPS_MAX);
+                         "%d x %d chunks between updates are more than %d",
+                         t->rollout.envs, t->rollout.steps, STEPS_MAX);
     if (t->ppo.minibatch > batch)
-        return err_field(e, ERR_RANGE, "minibatch", "%d of the %lld chunks of an update",
-                         t->ppo.minibatch, (long long)batch);
+        return err_field(e, ERR_RANGE, "minibatch",
+                         "%d is more than the %lld chunks of an update", t->ppo.minibatch,
+                         (long long)batch);
     if (t->privileged && (t->tutor_hidden < 1 || t->tutor_layers < 1))
         return err_field(e, ERR_RANGE,
                          t->tutor_hidden < 1 ? "tutor-hidden" : "tutor-layers",
-                         "0 is too small; --no-tutor trains without it");
+                         "0 is too small; --no-tutor trains without a privileged critic");
     int rc = check_pair(r, v, "lr", t->ppo.lr, t->lr_end, e);
     if (!rc) rc = check_pair(r, v, "entropy", t->ppo.entropy, t->entropy_end, e);
     return rc ? rc : policy_cfg_check(p, e);
@@ -409,8 +427,10 @@ int recipe_fields_write(char *out, const struct recipe_changes *v, struct err *e
         used += snprintf(out + used, (size_t)(RECIPE_FIELDS_TEXT - used), "%s%s=%s",
                          used ? " " : "", FIELDS[i].name, v->text[i]);
         if (used >= RECIPE_FIELDS_TEXT)
-            return err_field(e, ERR_RANGE, FIELDS[i].name,
-                             "too many settings are changed to be written down");
+            return err_field(
+                e, ERR_RANGE, FIELDS[i].name,
+                "the list of changed settings is longer than %d characters: change fewer",
+                RECIPE_FIELDS_TEXT - 1);
     }
     return 0;
 }

@@ -62,9 +62,9 @@ static int remote_refused(const struct remote *d, const char *path, long status,
     json_t *j = json_loadb(d->body, d->n, 0, NULL);
     const char *field = json_string_value(json_object_get(j, "field"));
     const char *detail = json_string_value(json_object_get(j, "detail"));
-    int rc =
-        err_field(e, status_code(status), field ? field : "", "%s%s answered %ld: %s",
-                  d->url, path, status, detail ? detail : "(no detail)");
+    int rc = err_field(e, status_code(status), field ? field : "",
+                       "%s%s answered with status %ld: %s", d->url, path, status,
+                       detail ? detail : "(no detail)");
     json_decref(j);
     return rc;
 }
@@ -119,7 +119,8 @@ static json_t *remote_json(struct remote *d, const char *path, json_t *body,
     if (remote_request(d, path, body, e)) return NULL;
     json_t *j = json_loadb(d->body, d->n, 0, NULL);
     if (!json_is_object(j)) {
-        err_field(e, ERR_IO, "--server", "%s%s gave no JSON object", d->url, path);
+        err_field(e, ERR_IO, "--server", "%s%s did not answer with a JSON object", d->url,
+                  path);
         json_decref(j);
         return NULL;
     }
@@ -146,7 +147,7 @@ static int read_answer(struct answer *a, const json_t *j, const char *url, struc
     json_t *chunk = json_object_get(j, "chunk"), *level = json_object_get(j, "level");
     if (!json_is_integer(chunk) || !json_is_integer(level) ||
         json_integer_value(level) < 0 || json_integer_value(level) >= VIEW_LEVELS)
-        return err_field(e, ERR_IO, "--server", "%s: an answer without chunk and level",
+        return err_field(e, ERR_IO, "--server", "%s: the answer lacks chunk and level",
                          url);
 
     *a = (struct answer){
@@ -200,7 +201,7 @@ static int remote_open(void *self, struct session_opened *out,
     const char *profile = json_string_value(json_object_get(j, "profile"));
     int rc = read_answer(&out->first, j, d->url, e);
     if (!rc && (!id || strlen(id) >= SERVICE_ID))
-        rc = err_field(e, ERR_IO, "--server", "%s: an answer without session", d->url);
+        rc = err_field(e, ERR_IO, "--server", "%s: the answer lacks a session", d->url);
     if (!rc) {
         strcpy(out->session, id);
         snprintf(out->profile, sizeof out->profile, "%s", profile ? profile : "");

@@ -443,20 +443,20 @@ static const char *contradiction(const struct emulate *o)
         bool there;
         const char *told;
     } all[] = {
-        {o->setup.traces && o->kind, "give --traces or --kind, not both"},
+        {o->setup.traces && o->kind, "--traces and --kind cannot be combined"},
         {o->grow && !o->setup.mu, "--grow needs --mu"},
         {o->grow && o->save && (o->silent || !o->learn),
-         "--grow --save saves what --learn learned"},
+         "--grow with --save needs --learn, and excludes --silent"},
         {o->grow && o->server && (o->score || o->save),
-         "with --server the experts of --grow stay in the daemon's folder: score them "
+         "with --server the added experts stay in the daemon's data folder: score them "
          "with abrd eval --policy moe:FILE"},
-        {o->silent && !o->grow, "--silent goes with --grow"},
+        {o->silent && !o->grow, "--silent needs --grow"},
         {o->server && o->learn,
-         "with --server the daemon decides about learning; leave --learn out"},
-        {o->server && o->hintless.n, "with --server the daemon decides about viewers "
-                                     "without a hint; leave --untagged out"},
+         "--learn cannot be combined with --server: the daemon's own --learn applies"},
+        {o->server && o->hintless.n, "--untagged cannot be combined with --server: the "
+                                     "daemon's own --untagged applies"},
         {o->hintless.n > 1 && (o->score || o->save || o->report),
-         "--score, --save, --report: for one --untagged"},
+         "--score, --save and --report need a single mode in --untagged"},
     };
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         if (all[i].there) return all[i].told;
@@ -468,9 +468,11 @@ int cmd_emulate(int argc, char **argv)
     struct emulate o = emulate_default();
     const struct field opts[] = {
         {"viewers", "N", "number of viewers", FIELD_TO(o.viewers), .lo = 1, .hi = 1e6},
-        {"at-once", "N", "viewers at a time", FIELD_TO(o.at_once), .lo = 1, .hi = 1e4},
+        {"at-once", "N", "number of viewers that watch at the same time",
+         FIELD_TO(o.at_once), .lo = 1, .hi = 1e4},
         {"profile", "A,B",
-         "profiles of the viewers: documentary, live, news, pensieve, all, untagged",
+         "profiles of the viewers: documentary, live, news, pensieve, all, or untagged "
+         "for no hint (default: all)",
          FIELD_TO(o.profiles)},
         {"mu", "Q,W,S", "add viewers with these weights of quality, switches and stalls",
          FIELD_TO(o.setup.mu)},
@@ -480,34 +482,41 @@ int cmd_emulate(int argc, char **argv)
          "make the viewers of --mu a profile of this name with added experts",
          FIELD_TO(o.grow)},
         {"silent", NULL,
-         "leave the viewers of --mu out, to compare what the other viewers get",
+         "do not play the viewers of --mu, to compare what the other viewers get",
          FIELD_TO(o.silent)},
-        {"no-hint", "SHARE", "share of the viewers that give no hint",
+        {"no-hint", "SHARE", "share of the viewers without a hint",
          FIELD_TO(o.crowd.no_hint), .lo = 0, .hi = 1},
         {"label", "SHARE",
          "share of the viewers without a hint that name their profile at the end",
          FIELD_TO(o.crowd.label), .lo = 0, .hi = 1},
         {"contents", "N",
-         "number of contents; each is watched mostly by viewers of one profile",
+         "number of contents, each watched mostly by viewers of one profile; 0: none",
          FIELD_TO(o.crowd.contents), .lo = 0, .hi = 1e6},
-        {"drift", "ROUNDS", "cycles of the mix of profiles; 0: an even mix",
+        {"drift", "ROUNDS",
+         "number of cycles of the mix of profiles during the run; 0: an even mix",
          FIELD_TO(o.crowd.drift), .lo = 0, .hi = 1e4},
         {"liars", "SHARE",
-         "share of the viewers that report the extreme of what is allowed",
+         "share of the viewers that report false measurements, at the limit of what is "
+         "accepted",
          FIELD_TO(o.crowd.liars), .lo = 0, .hi = 1},
-        {"lie", "HOW", "aim of the lies: up, down or noise", FIELD_TO(o.lie)},
+        {"lie", "HOW", "direction of the false measurements: up, down or noise",
+         FIELD_TO(o.lie)},
         {"untagged", "A,B",
-         "modes to compare for viewers without a hint: default, identify, merge (in "
-         "process only)",
+         "modes of --untagged to compare for viewers without a hint: default, identify, "
+         "merge (not with --server)",
          FIELD_TO(o.hintless)},
-        {"slot", "S", "slot of the mix and the merge, in seconds", FIELD_TO(o.slot),
-         .lo = 1, .hi = 1e7},
+        {"slot", "S",
+         "length of a slot, after which the mix and the merge change, in seconds",
+         FIELD_TO(o.slot), .lo = 1, .hi = 1e7},
         {"merge-policy", "FILE",
          "policy whose experts are merged (default: the shipped one)",
          FIELD_TO(o.merge_policy)},
-        {"traces", "DIR", "folder of traces as links; with --score its train part plays",
+        {"traces", "DIR",
+         "folder of traces to use as links; with --score only the train part is played",
          FIELD_TO(o.setup.traces)},
-        {"kind", "NAME", "kind of generated links to use instead of traces",
+        {"kind", "NAME",
+         "use generated links of this kind instead of traces (abrd trace generate lists "
+         "the kinds)",
          FIELD_TO(o.kind)},
         {"links", "N", "number of generated links", FIELD_TO(o.links), .lo = 1,
          .hi = 1e5},
@@ -521,26 +530,26 @@ int cmd_emulate(int argc, char **argv)
          FIELD_TO(o.setup.rtt_ms), .lo = 0, .hi = 1e4},
         {"buffer-s", "S", "largest buffer of a player, in seconds",
          FIELD_TO(o.setup.buffer_s), .lo = 1, .hi = 3600},
-        {"server", "URL", "ask the daemon at this URL instead of one in process",
+        {"server", "URL", "use the daemon at this URL instead of one in this process",
          FIELD_TO(o.server)},
         {"policy", "FILE", "weights to start from (default: the shipped ones)",
          FIELD_TO(o.policy)},
-        {"learn", NULL, "learn from the viewers (in process only)", FIELD_TO(o.learn)},
+        {"learn", NULL, "learn from the viewers (not with --server)", FIELD_TO(o.learn)},
         {"explore", "SHARE", "share of the viewers that explore", FIELD_TO(o.explore),
          .lo = 0, .hi = 1},
         {"score", "N",
-         "score greedily on N other links, or on the test part, when the viewers are "
-         "done",
+         "score the policy without exploration at the end, on N other links or on the "
+         "test part of --traces; 0: never",
          FIELD_TO(o.score), .lo = 0, .hi = 1e4},
         {"save", "FILE",
-         "save the weights at the end; with --grow those of the profile with added "
-         "experts",
+         "save the weights at the end; with --grow the weights for the profile with "
+         "added experts",
          FIELD_TO(o.save)},
-        {"threads", "N", "threads for scoring", FIELD_TO(o.threads), .lo = 1, .hi = 64,
+        {"threads", "N", "threads that score", FIELD_TO(o.threads), .lo = 1, .hi = 64,
          .shown = "one per processor"},
-        {"seed", "N", "seed of links, start points and sampling", FIELD_TO(o.seed)},
+        {"seed", "N", "seed of links, start points and exploration", FIELD_TO(o.seed)},
         {"report", "FILE.html",
-         "HTML page with what viewers saw, with CSV and JSON next to it",
+         "HTML page with the viewers' QoE and timelines, with CSV and JSON next to it",
          FIELD_TO(o.report)},
         OPT_QUIET(o.quiet),
         OUT_OPTIONS(o.out),
@@ -549,17 +558,21 @@ int cmd_emulate(int argc, char **argv)
     const struct opt_cmd cmd = {
         .name = "emulate",
         .about =
-            "Plays emulated viewers that ask a daemon, or the same code in process, for\n"
-            "every chunk, and prints what they saw. Without learning, the same seed "
-            "gives\n"
-            "the same levels either way (compare the crc). --grow adds experts to the\n"
-            "policy for one profile; only they learn from it, and with --silent the crc\n"
-            "of the other viewers shows that nothing changes for them. --score with\n"
-            "--learn prints how much of the gap to the oracle was closed.",
+            "Plays emulated viewers whose decisions come from a daemon (--server), or "
+            "from the\n"
+            "same code in this process. Prints the QoE of the viewers. Without learning, "
+            "the\n"
+            "same seed gives the same levels both ways: compare the levels_crc. --grow "
+            "adds\n"
+            "experts to the policy for one profile; only these learn from its viewers. "
+            "With\n"
+            "--silent the levels_crc of the other viewers shows that nothing changes for "
+            "them.\n"
+            "--score with --learn prints how much of the gap to the oracle was closed.",
         .opts = opts,
         .example = "abrd emulate --viewers 100 --profile news,untagged\n"
                    "abrd emulate --server http://127.0.0.1:8080 --viewers 100\n"
-                   "abrd emulate --viewers 2000 --no-hint 1 --label .5 --drift 2 "
+                   "abrd emulate --viewers 2000 --no-hint 1 --label 0.5 --drift 2 "
                    "--untagged default,identify\n"
                    "abrd emulate --kind volatile-low --viewers 2000 --learn --explore 1 "
                    "--score 40",

@@ -135,7 +135,7 @@ static void put_parts(const struct emulate_page *p, const struct viewers_cfg *cr
         for (int k = 0; k < 3 && chunks[i] > 0; k++)
             part[k][i] /= chunks[i];
     }
-    report_figure(p->report, "parts", "What QoE is made of",
+    report_figure(p->report, "parts", "The parts of QoE",
                   "Means per chunk, before the profile's weights.");
     report_panel(p->report, &(struct report_panel){.x = {.label = "profile"},
                                                    .y = {.label = "per chunk"},
@@ -157,7 +157,8 @@ static void put_viewer(const struct emulate_page *p, const struct viewers_cfg *c
     snprintf(title, sizeof title, "The %s viewer of %s: number %d", which,
              profile_name(crowd, s->profile), viewer);
     snprintf(caption, sizeof caption,
-             "%.3f per chunk; a point is when a chunk was there.", s->qoe / s->n);
+             "QoE %.3f per chunk. A point marks the time at which a chunk had arrived.",
+             s->qoe / s->n);
     page_timeline(
         p->report, id, title, caption,
         &(struct page_timeline){.n = s->n,

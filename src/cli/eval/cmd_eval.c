@@ -87,7 +87,7 @@ static int check_policies(struct work *w)
     for (int p = 0; p < w->policies.n; p++) {
         const char *name = w->policies.item[p];
         if (place(w, name) != p)
-            return opt_usage("eval", "policy %s is named twice", name);
+            return opt_usage("eval", "policy %s is given twice", name);
         if (strcmp(name, "oracle") == 0) continue;
         struct err e = {0};
         struct algo a;
@@ -391,7 +391,7 @@ static int check_files(const struct work *w)
     for (int i = 0; i < w->detail.n; i++)
         if (strcmp(w->detail.item[i], "obs") != 0 &&
             strcmp(w->detail.item[i], "probs") != 0)
-            return opt_usage("eval", "--detail is obs, probs or both");
+            return opt_usage("eval", "--detail must be obs, probs or both");
     if (w->detail.n && !w->trajectories)
         return opt_usage("eval", "--detail needs --trajectories FILE");
     if (!w->page) return -1;
@@ -408,10 +408,10 @@ static int check_draws(const struct work *w)
         return opt_usage("eval", "--mu-draws cannot be combined with --profile, --mu, "
                                  "--gain and --paired");
     if (place(w, "oracle") >= 0)
-        return opt_usage("eval", "--mu-draws cannot judge the oracle");
+        return opt_usage("eval", "--mu-draws cannot score the oracle");
     if (!eval_draws_judged(&w->policies))
-        return opt_usage("eval",
-                         "--mu-draws: name a policy to judge, as in --policy moe");
+        return opt_usage("eval", "--mu-draws compares a policy with buffer, bola and "
+                                 "mpc: name one, as in --policy moe");
     return -1;
 }
 
@@ -469,26 +469,27 @@ int cmd_eval(int argc, char **argv)
          "oracle, moe, moe:FILE",
          FIELD_TO(w.policies)},
         SETUP_OPTIONS(w.setup),
-        {"count-first", NULL, "let the policy choose chunk 0, and count its reward",
+        {"count-first", NULL,
+         "let the policy choose the level of chunk 0, and count its reward",
          FIELD_TO(w.count_first)},
-        {"exclude", "FILE", "file with the names of traces to leave out, one a line",
+        {"exclude", "FILE", "file with the names of traces to leave out, one per line",
          FIELD_TO(w.exclude)},
-        {"paired", "POLICY", "policy to take the differences to (default: the first)",
+        {"paired", "POLICY",
+         "policy that the others are compared with, trace by trace (default: the first)",
          FIELD_TO(w.paired)},
         {"gain", "POLICY",
-         "policy whose relative gain over the best of --over is printed, by profile",
+         "print the relative gain of this policy over the best of --over, per profile",
          FIELD_TO(w.gain)},
         {"over", "A,B", "policies that --gain is compared with", FIELD_TO(w.bars)},
         {"mu-draws", "N",
-         "instead of profiles, draw N weights from the simplex; print how often each "
-         "policy is not below the best of buffer, bola and mpc with the same weights",
+         "draw N sets of weights with sum 1 instead of using profiles; print how often "
+         "each policy is not below the best of buffer, bola and mpc",
          FIELD_TO(w.mu_draws), .lo = 0, .hi = EVAL_SAMPLED_MAX},
         {"routing", NULL,
-         "instead of scores, print which expert of moe, moe:FILE is chosen by profile, "
-         "and what the second and later policies change in states that the first one "
-         "visits",
+         "print which expert of moe or moe:FILE is chosen, per profile, instead of "
+         "scores; later policies are compared in the states that the first one visits",
          FIELD_TO(w.routing)},
-        {"worst", "N", "with --mu-draws, print the N worst draws", FIELD_TO(w.worst),
+        {"worst", "N", "print the N worst draws of --mu-draws", FIELD_TO(w.worst),
          .lo = 0, .hi = EVAL_SAMPLED_MAX},
         {"seed", "N", "seed of the policy random, of drawn weights and of the bootstrap",
          FIELD_TO(w.seed)},
@@ -499,11 +500,12 @@ int cmd_eval(int argc, char **argv)
          "it",
          FIELD_TO(w.page)},
         {"trajectories", "FILE",
-         "file for every chunk of every session as CSV, or JSON lines (FILE.jsonl); "
-         "traces/README.md describes the columns; - is standard output",
+         "file for every chunk of every session, as CSV, or as JSON lines for "
+         "FILE.jsonl; - is standard output; traces/README.md describes the columns",
          FIELD_TO(w.trajectories), .flags = FIELD_OUTPUT},
         {"detail", "A,B",
-         "columns to add to --trajectories: obs (observations), probs (of networks)",
+         "columns to add to --trajectories: obs (observations), probs (probabilities of "
+         "the levels)",
          FIELD_TO(w.detail)},
         OPT_QUIET(w.quiet),
         OUT_OPTIONS(w.out),
@@ -511,9 +513,9 @@ int cmd_eval(int argc, char **argv)
     };
     const struct opt_cmd cmd = {
         .name = "eval",
-        .about =
-            "Plays policies over traces in the deterministic emulator and prints their\n"
-            "QoE per chunk, its parts, and bootstrap intervals.",
+        .about = "Plays traces with each policy in the deterministic emulator. Prints "
+                 "the mean QoE\n"
+                 "per chunk, its parts and bootstrap intervals.",
         .opts = opts,
         .example =
             "abrd eval --policy buffer,mpc,oracle --profile all\n"

@@ -37,8 +37,8 @@ static void put_summary(struct out *o, const struct eval_sampled *d, const char 
               "best of three", bar);
     out_interval(o, "diff", d->diff.mean, d->diff.lo, d->diff.hi, 3);
     out_say(o,
-            "%s: not below the best of buffer, bola and mpc on %.1f %% of %d drawn "
-            "weights (%.1f .. %.1f); significantly below it on %d",
+            "%s: not below the best of buffer, bola and mpc for %.1f %% of %d drawn "
+            "weights (%.1f .. %.1f); significantly below for %d",
             policy, 100 * d->share.mean, d->n, 100 * d->share.lo, 100 * d->share.hi,
             d->below);
 }
@@ -73,9 +73,8 @@ int eval_draws_run(struct out *o, const struct eval_draws *d, const struct algo_
     struct eval_sampled result[FIELD_LIST_MAX];
     int rc = eval_sampled_run(result, &c, ctx, d->corpus, d->video, cfg, e);
     if (rc) return rc;
-    out_say(
-        o, "QoE per chunk with weights of sum 1; the rows with weights (quality, switch, "
-           "stall) are each policy's worst");
+    out_say(o, "QoE per chunk with weights of sum 1; rows named by weights (quality, "
+               "switch, stall) are the worst draws of a policy");
     for (int p = 0; p < n; p++) {
         put_summary(o, &result[p], judged[p], d->corpus->name);
         for (int i = 0; i < d->worst && i < result[p].n; i++)

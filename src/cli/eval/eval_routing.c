@@ -17,7 +17,7 @@ static int policy_path(const char **out, const struct eval_routing *r, const cha
     if (strncmp(policy, "moe:", 4) == 0) *out = policy + 4;
     if (*out) return 0;
     return err_field(e, ERR_INVALID, policy,
-                     "has no routers: --routing takes moe and moe:FILE");
+                     "has no routers: --routing needs moe or moe:FILE");
 }
 
 static void begin_row(struct out *o, const struct eval_routing *r, int policy, int which,
@@ -79,8 +79,8 @@ int eval_routing_run(struct out *o, const struct eval_routing *r, struct err *e)
     int rc = routing_run(x, &cfg, r->corpus, r->video, e);
     if (!rc)
         out_say(o,
-                "%s: %d traces, %lld states that %s visits; information in nats, biased "
-                "upwards by about `bias`",
+                "%s: %d traces, %lld states visited by %s; information is in nats and "
+                "too high by about `bias`",
                 r->corpus->name, r->corpus->n, (long long)x[0].states,
                 r->policies->item[0]);
     for (int p = 0; p < n && !rc; p++)

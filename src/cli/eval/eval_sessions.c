@@ -80,7 +80,7 @@ static int export_row(struct trajectories *t, const struct eval_sessions *s, int
         rc = play_again(&a, s, &row->qoe, i, trajectories_step, t, e);
         double share = (place + (double)(i + 1) / n) / (s->n_profiles * s->n_policies);
         if (!rc && s->progress && s->progress(s->progress_ctx, share))
-            rc = err_set(e, ERR_IO, "stopped; no trajectories");
+            rc = err_set(e, ERR_IO, "stopped; no trajectories were written");
     }
     actor_free(&a);
     return rc;
@@ -161,8 +161,8 @@ static void put_gap(struct report *r, const struct eval_sessions *s, double *los
 {
     if (!oracle_of(s, 0)) return;
     report_figure(r, "gap", "Below the oracle",
-                  "The share of traces on which a policy loses at most x of what the "
-                  "offline optimum earns per chunk.");
+                  "The share of traces on which a policy's QoE per chunk is at most x "
+                  "below the offline optimum.");
     for (int i = 0; i < s->n_profiles; i++) {
         const struct eval_row *best = oracle_of(s, i);
         put_panel(r, s, i, "oracle's QoE per chunk less the policy's", "share of traces");
@@ -182,7 +182,7 @@ static void put_parts(struct report *r, const struct eval_sessions *s)
     double part[3][FIELD_LIST_MAX];
     static const char *const what[3] = {"bitrate [Mbit/s]", "switches [Mbit/s]",
                                         "stalls [s]"};
-    report_figure(r, "parts", "What QoE is made of",
+    report_figure(r, "parts", "The parts of QoE",
                   "Means per chunk, before the profile's weights.");
     for (int i = 0; i < s->n_profiles; i++) {
         for (int p = 0; p < s->n_policies; p++) {
@@ -256,7 +256,8 @@ static int put_timeline(struct report *r, const struct eval_sessions *s, struct 
              s->corpus->traces[place]->name);
     char caption[160];
     snprintf(caption, sizeof caption,
-             "Profile %s, %.3f per chunk; a point is when a chunk was there.",
+             "Profile %s, QoE %.3f per chunk. A point marks the time at which a chunk "
+             "had arrived.",
              row->profile, t->qoe / (t->n ? t->n : 1));
     page_timeline(r, id, title, caption,
                   &(struct page_timeline){.n = t->n,

@@ -38,20 +38,21 @@ int cmd_backup(int argc, char **argv)
         .args = "DATA TO",
         .min_args = 2,
         .max_args = 2,
-        .about =
-            "Copies the data folder of a daemon, which may be running: sessions, "
-            "rewards\n"
-            "and profiles as of one moment, learned weights, added experts. The new "
-            "folder\n"
-            "TO appears only when everything is on the disk and was read back. To "
-            "restore,\n"
-            "start the daemon on it, or on a copy of it (cp -a), as the user who owns "
-            "it.\n"
-            "The token is not copied. The file `secret` is, and it determines which\n"
-            "sessions explore: keep the copy private.",
+        .about = "Copies the data folder DATA of a daemon, which may be running, to the "
+                 "new folder\n"
+                 "TO: sessions, rewards and profiles as of one moment, learned weights "
+                 "and added\n"
+                 "experts. TO appears only when everything is on the disk and was read "
+                 "back. To\n"
+                 "restore, start the daemon on TO, or on a copy of it (cp -a), as the "
+                 "user that\n"
+                 "owns it. The token is not copied. The file `secret` is copied. It "
+                 "determines\n"
+                 "which sessions explore, so keep the copy private.",
         .opts = opts,
         .example = "abrd backup /var/lib/abrd /backup/abrd-$(date +%F)\n"
-                   "abrd serve --data /backup/abrd-2026-11-22 --port 8081   # to look",
+                   "abrd serve --data /backup/abrd-2026-11-22 --port 8081   # to inspect "
+                   "the copy",
     };
     int at = opt_parse(&cmd, argc, argv);
     if (at < 0) return opt_status(at);

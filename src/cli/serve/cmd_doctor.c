@@ -26,19 +26,19 @@ int cmd_doctor(int argc, char **argv)
 {
     struct out_cfg out = {0};
     bool accept_loss = false;
-    const struct field more[] = {
-        {"accept-loss", NULL,
-         "accept the loss of what is damaged in --data: rename damaged files to NAME.bad",
-         FIELD_TO(accept_loss)},
-        OUT_OPTIONS(out),
-        {0}};
+    const struct field more[] = {{"accept-loss", NULL,
+                                  "accept the loss of damaged files in --data: rename "
+                                  "them to NAME.bad, so that the daemon starts",
+                                  FIELD_TO(accept_loss)},
+                                 OUT_OPTIONS(out),
+                                 {0}};
     const struct serve_options_cmd cmd = {
         .name = "doctor",
-        .about =
-            "Checks what 'abrd serve' with the same options would find: folder, store,\n"
-            "weights, port, token, limits, clock, and with --role the bus. Prints what "
-            "is\n"
-            "wrong and what to do. Changes nothing unless --accept-loss is given.",
+        .about = "Checks whether 'abrd serve' would work with the same options: data "
+                 "folder, store,\n"
+                 "weights, port, token, limits, clock, and with --role the bus. Prints "
+                 "what is wrong\n"
+                 "and what to do. Changes nothing unless --accept-loss is given.",
         .example = "abrd doctor --config /etc/abrd.conf\n"
                    "abrd doctor --role decide --bus nats://nats1:4222\n"
                    "abrd doctor --data var --json - | jq '.rows[] | select(.verdict != "

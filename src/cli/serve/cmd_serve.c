@@ -32,8 +32,8 @@ static int serve_fail(const struct err *e)
     if (e->code == ERR_MEMORY && !getrlimit(RLIMIT_AS, &space) &&
         space.rlim_cur != RLIM_INFINITY)
         fprintf(stderr,
-                "abrd serve: its address space is limited to %llu MB: raise ulimit -v "
-                "(RLIMIT_AS, systemd's LimitAS)\n",
+                "abrd serve: the address space is limited to %llu MB: raise ulimit -v "
+                "(RLIMIT_AS, LimitAS of systemd)\n",
                 (unsigned long long)space.rlim_cur >> 20);
     return code;
 }
@@ -49,7 +49,8 @@ static int make_token(char token[SERVE_OPTIONS_TOKEN], const char *path, struct 
         snprintf(token + 2 * i, SERVE_OPTIONS_TOKEN - 2 * i, "%02x", random[i]);
 
     int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-    if (fd < 0) return err_field(e, ERR_IO, path, "cannot be made: %s", strerror(errno));
+    if (fd < 0)
+        return err_field(e, ERR_IO, path, "cannot be created: %s", strerror(errno));
     bool ok = dprintf(fd, "%s\n", token) > 0;
     ok = close(fd) == 0 && ok;
     return ok ? 0 : err_field(e, ERR_IO, path, "cannot be written");
@@ -184,14 +185,17 @@ static struct serve_options_cmd command(const struct field *more)
 {
     return (struct serve_options_cmd){
         .name = "serve",
-        .about =
-            "Answers bitrate questions over HTTP, and learns from the answers.\n"
-            "SIGINT or SIGTERM stops it cleanly, a second one at once. SIGHUP reads the\n"
-            "configuration file again: options marked with * change at once, the others\n"
-            "with the next start.",
+        .about = "Runs the daemon. It decides bitrates for video players over HTTP, and "
+                 "learns from\n"
+                 "the results. SIGINT or SIGTERM stops it cleanly; a second signal stops "
+                 "it at once.\n"
+                 "SIGHUP reads the configuration file again: options marked with * "
+                 "change at once,\n"
+                 "the others with the next start.",
         .example = "abrd serve --data var\n"
                    "abrd serve --port 9000 --learn off --policy my.safetensors\n"
-                   "abrd serve --port 0 --json abrd.json   # which port it took",
+                   "abrd serve --port 0 --json abrd.json   # writes the chosen port to "
+                   "abrd.json",
         .more = more};
 }
 
@@ -227,8 +231,8 @@ static void log_changes(struct running *r, struct running *next)
         if (live) log_event(&r->log, LOG_INFO, "reload", "%s has changed", name);
     for (int i = 0; (name = serve_options_differ(&r->s, &next->s, &live, &i));)
         if (!live)
-            log_event(&r->log, LOG_WARN, "reload", "%s has changed: it needs a restart",
-                      name);
+            log_event(&r->log, LOG_WARN, "reload",
+                      "%s has changed, but only a restart applies it", name);
 }
 
 static int read_options(struct running *r, int argc, char **argv, struct err *e)

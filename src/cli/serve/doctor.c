@@ -74,11 +74,10 @@ static void check_room(struct doctor_report *out, const char *dir)
     if (statvfs(dir, &v)) return;
     double room = (double)v.f_bavail * (double)v.f_frsize;
     if (room < ROOM_BYTES)
-        doctor_find(
-            out, "disk", DOCTOR_WARN,
-            "%.200s has %.0f MB left: make room, or shorten --retention-days; a daemon "
-            "whose disk is full refuses questions",
-            dir, room / 1e6);
+        doctor_find(out, "disk", DOCTOR_WARN,
+                    "%.200s has %.0f MB left: free space, or reduce --retention-days; "
+                    "with a full disk the daemon refuses requests",
+                    dir, room / 1e6);
     else
         doctor_find(out, "disk", DOCTOR_OK, "%.1f GB left", room / 1e9);
 }
@@ -102,7 +101,8 @@ static bool check_folder(struct doctor_report *out, const char *dir)
     }
     if (access(dir, R_OK | W_OK | X_OK))
         doctor_find(out, "folder", DOCTOR_FAIL,
-                    "%.200s is not writable for this user (%s): chown it to the daemon's",
+                    "%.200s is not writable for this user (%s): make the daemon's user "
+                    "its owner (chown)",
                     dir, strerror(errno));
     else if (st.st_mode & (S_IWGRP | S_IWOTH))
         doctor_find(out, "folder", DOCTOR_WARN,
@@ -123,7 +123,7 @@ static void check_present(struct doctor_report *out, const char *dir, const char
     snprintf(path, sizeof path, "%.500s/%.150s", dir, name);
     if (access(path, F_OK) && errno == ENOENT)
         doctor_find(out, "missing", DOCTOR_WARN,
-                    "%.200s is not there: restore it from a backup; otherwise %s", path,
+                    "%.200s is missing: restore it from a backup; otherwise %s", path,
                     otherwise);
 }
 
@@ -139,10 +139,10 @@ static void check_missing(struct doctor_report *out, const struct serve_options 
     snprintf(prev, sizeof prev, "%.500s/policy.safetensors.prev", dir);
     if (!access(prev, F_OK))
         check_present(out, dir, "policy.safetensors",
-                      "the learner continues from the one before");
+                      "the learner continues from the previous weights");
     for (int i = 0; i < h->n_added; i++) {
         snprintf(name, sizeof name, "grown-%s.safetensors", h->added[i]);
-        check_present(out, dir, name, "the common policy answers the profile");
+        check_present(out, dir, name, "the common policy decides for this profile");
     }
 }
 
@@ -153,12 +153,12 @@ static void check_store(struct doctor_report *out, const struct serve_options *s
     struct store_sqlite_health h;
     int rc = store_sqlite_check(&h, path, &e);
     if (rc == ERR_ABSENT) {
-        doctor_find(out, "store", DOCTOR_OK, "there is none yet");
+        doctor_find(out, "store", DOCTOR_OK, "does not exist yet: serve creates it");
     } else if (rc) {
         doctor_find(out, "store", DOCTOR_FAIL, "%.100s: %.250s", path, e.detail);
     } else {
         doctor_find(out, "store", DOCTOR_OK,
-                    "sound: %" PRId64 " sessions, %" PRId64 " of them open, %" PRId64
+                    "intact: %" PRId64 " sessions, %" PRId64 " of them open, %" PRId64
                     " steps",
                     h.sessions, h.live, h.steps);
         check_missing(out, s, &h);
@@ -188,8 +188,8 @@ void doctor_accept_loss(struct doctor_report *out, const struct serve_options *s
         doctor_find_err(out, "loss", &e);
     else
         doctor_find(out, "loss", DOCTOR_OK,
-                    out->n ? "given up: the next start continues with what is left"
-                           : "nothing is lost, so nothing was given up");
+                    out->n ? "accepted: the next start continues with what is left"
+                           : "nothing is damaged, so nothing was changed");
 }
 
 /* A store with a time in the future shows that the clock was set back. */
@@ -198,14 +198,13 @@ static void check_clock(struct doctor_report *out, const char *db)
     double now = clock_now();
     struct stat st;
     if (now < SANE_TIME)
-        doctor_find(
-            out, "clock", DOCTOR_FAIL,
-            "it shows a time before 2025: set it (timedatectl), else sessions expire and "
-            "are deleted wrongly");
+        doctor_find(out, "clock", DOCTOR_FAIL,
+                    "shows a time before 2025: set it (timedatectl), or sessions expire "
+                    "and are deleted at the wrong time");
     else if (db && stat(db, &st) == 0 && (double)st.st_mtim.tv_sec > now + 60)
         doctor_find(out, "clock", DOCTOR_WARN,
-                    "the store was written %.0f s in the future: the clock was set back; "
-                    "sessions live that much longer",
+                    "the store was written %.0f s in the future: the clock was set back, "
+                    "and sessions stay open that much longer",
                     (double)st.st_mtim.tv_sec - now);
     else
         doctor_find(out, "clock", DOCTOR_OK, "plausible");
@@ -225,11 +224,11 @@ static void check_weights(struct doctor_report *out, const char *what, const cha
         doctor_find(out, what, DOCTOR_FAIL, "%.80s: %.120s; %s", path, e.detail,
                     otherwise);
     else if (!isfinite(score))
-        doctor_find(out, what, DOCTOR_FAIL,
-                    "%.100s: decisions with it are not finite; %s", path, otherwise);
+        doctor_find(out, what, DOCTOR_FAIL, "%.100s: its outputs are not finite; %s",
+                    path, otherwise);
     else
         doctor_find(out, what, DOCTOR_OK,
-                    "%.150s: version %llu, %d experts, score %.3f in the emulated exam",
+                    "%.150s: version %llu, %d experts, score %.3f in the safety check",
                     path, (unsigned long long)p->version, p->cfg.experts, score);
     exam_free(x);
     policy_free(p);
@@ -244,24 +243,26 @@ static void check_policies(struct doctor_report *out, const struct serve_options
         check_weights(out, "policy", start, "give other weights with --policy");
     else
         doctor_find(out, "policy", DOCTOR_FAIL,
-                    "the shipped weights are not found: install them (make install), set "
-                    "ABRD_HOME or give --policy");
+                    "the shipped weights were not found: install them (make install), "
+                    "set ABRD_HOME or give --policy");
     if (learned && access(learned, F_OK) == 0)
-        check_weights(out, "learned", learned,
-                      "a start keeps it as .bad and takes the one before");
+        check_weights(
+            out, "learned", learned,
+            "the next start renames it to NAME.bad and uses the previous weights");
     char prev[620];
     snprintf(prev, sizeof prev, "%s.prev", learned ? learned : "");
     if (learned && access(prev, F_OK) == 0)
         check_weights(out, "learned before", prev,
-                      "a start that needs it begins with --policy");
+                      "a start that needs it uses --policy instead");
     if (s->optional.hintless.mode != HINTLESS_MERGE) return;
     const char *merge =
         serve_options_path(s->optional.hintless.merge_policy, found, HOME_MERGE);
     if (merge)
-        check_weights(out, "merge-policy", merge, "give others with --merge-policy");
+        check_weights(out, "merge-policy", merge,
+                      "give another file with --merge-policy");
     else
         doctor_find(out, "merge-policy", DOCTOR_FAIL,
-                    "there are no experts to merge: give --merge-policy");
+                    "the experts to merge were not found: give --merge-policy");
 }
 
 /* ---- access ---- */
@@ -282,14 +283,13 @@ static void check_readers(struct doctor_report *out, const char *path,
     case SERVE_OPTIONS_LENT:
         doctor_find(out, "token", DOCTOR_WARN,
                     "%.200s is readable for other users (mode %03o): its owner, user %u, "
-                    "can change "
-                    "that, or close its folder",
+                    "can change that, or restrict its folder",
                     path, mode, (unsigned)st->st_uid);
         break;
     case SERVE_OPTIONS_OTHERS:
         doctor_find(out, "token", DOCTOR_FAIL,
-                    "%.200s is readable for other users (mode %03o): chmod 600, and make "
-                    "a new token",
+                    "%.200s is readable for other users (mode %03o): chmod 600, and "
+                    "replace the token",
                     path, mode);
     }
 }
@@ -303,10 +303,10 @@ static void check_token(struct doctor_report *out, const struct serve_options *s
         if (listen_is_loopback(s->node.bind))
             doctor_find(
                 out, "token", DOCTOR_OK,
-                "none: every user of this machine may change profiles and the policy");
+                "none: every user of this machine can change profiles and the policy");
         else
             doctor_find(out, "token", DOCTOR_FAIL,
-                        "an address other than loopback (%.60s) needs one: give "
+                        "an address other than loopback (%.60s) needs a token: give "
                         "--admin-token-file",
                         s->node.bind);
     } else if (stat(s->token_file, &st)) {
@@ -332,14 +332,13 @@ static void check_access(struct doctor_report *out, const struct serve_options *
     if (!admit)
         doctor_find_err(out, "access", &e);
     else if (s->node.allow_origin && strcmp(s->node.allow_origin, "*") == 0)
-        doctor_find(
-            out, "access", DOCTOR_WARN,
-            "--allow-origin * lets every web page use the daemon: list the players'");
+        doctor_find(out, "access", DOCTOR_WARN,
+                    "--allow-origin * lets every web page use the daemon: list the "
+                    "origins of the players");
     else if (!listen_is_loopback(s->node.bind) && !s->node.host)
-        doctor_find(
-            out, "access", DOCTOR_WARN,
-            "without --host it accepts only numeric addresses as host: list its host "
-            "names");
+        doctor_find(out, "access", DOCTOR_WARN,
+                    "without --host the daemon accepts only numeric addresses in the "
+                    "header Host: list its host names");
     else
         doctor_find(out, "access", DOCTOR_OK,
                     "host names, origins, proxies and limits are valid");
@@ -356,14 +355,13 @@ static void check_port(struct doctor_report *out, const struct serve_options *s)
         doctor_find(out, "port", DOCTOR_OK, "%d at %.60s is free", port, s->node.bind);
     } else if (e.code == ERR_CONFLICT && s->service.data_dir &&
                folder_in_use(s->service.data_dir)) {
-        doctor_find(out, "port", DOCTOR_OK, "%d at %.60s is taken by the running daemon",
+        doctor_find(out, "port", DOCTOR_OK, "%d at %.60s is in use by the running daemon",
                     port, s->node.bind);
     } else if (e.code == ERR_IO && port && port < 1024 && geteuid()) {
-        doctor_find(
-            out, "port", DOCTOR_FAIL,
-            "%d is reserved for root: take one above 1023 and put a proxy in front "
-            "(deploy/nginx.conf)",
-            port);
+        doctor_find(out, "port", DOCTOR_FAIL,
+                    "%d is reserved for root: use a port above 1023, behind a proxy "
+                    "(deploy/nginx.conf)",
+                    port);
     } else {
         doctor_find_err(out, "port", &e);
     }
@@ -376,16 +374,14 @@ static void check_files(struct doctor_report *out, const struct serve_options *s
     int workers = s->node.workers ? s->node.workers : pool_cpus();
     double needed = (double)workers * s->node.http.max_connections + FILES_BESIDE;
     if ((double)r.rlim_max < needed)
-        doctor_find(
-            out, "files", DOCTOR_WARN,
-            "%.0f connections may come (%d workers, --max-connections %d), %llu files "
-            "may "
-            "be open: raise LimitNOFILE or 'ulimit -Hn'",
-            needed - FILES_BESIDE, workers, s->node.http.max_connections,
-            (unsigned long long)r.rlim_max);
+        doctor_find(out, "files", DOCTOR_WARN,
+                    "up to %.0f connections (%d workers, --max-connections %d) need more "
+                    "than the %llu open files allowed: raise LimitNOFILE or 'ulimit -Hn'",
+                    needed - FILES_BESIDE, workers, s->node.http.max_connections,
+                    (unsigned long long)r.rlim_max);
     else
         doctor_find(out, "files", DOCTOR_OK,
-                    "%llu may be open, %.0f connections may come",
+                    "%llu can be open, enough for %.0f connections",
                     (unsigned long long)r.rlim_max, needed - FILES_BESIDE);
 }
 
@@ -396,7 +392,7 @@ static void check_pages(struct doctor_report *out, const struct serve_options *s
     if (dir) snprintf(index, sizeof index, "%s/index.html", dir);
     if (!dir || access(index, R_OK))
         doctor_find(out, "pages", s->node.web_dir ? DOCTOR_FAIL : DOCTOR_WARN,
-                    "there is no index.html in %.200s: the demo page will be missing",
+                    "%.200s has no index.html: there will be no demo page",
                     dir ? dir : "share/abrd/web");
     else
         doctor_find(out, "pages", DOCTOR_OK, "%.200s", dir);
@@ -412,7 +408,7 @@ static void check_origins(struct doctor_report *out, const struct origins *o)
                         "%s: %.150s: %.100s; players that request its media get 502",
                         o->at[i].name, o->at[i].url, e.detail);
         else
-            doctor_find(out, "origin", DOCTOR_OK, "%s: %.150s takes connections",
+            doctor_find(out, "origin", DOCTOR_OK, "%s: %.150s accepts connections",
                         o->at[i].name, o->at[i].url);
     }
 }
@@ -428,13 +424,13 @@ static void check_bus_replicas(struct doctor_report *out, const char *what,
 {
     if (kept->there && kept->replicas != replicas)
         doctor_find(out, what, DOCTOR_WARN,
-                    "is kept by %d server%s, not %d: --bus-replicas applies when it is "
-                    "created; 'nats stream edit --replicas %d' changes it",
+                    "is stored by %d server%s, not %d: --bus-replicas applies only when "
+                    "it is created; 'nats stream edit --replicas %d' changes it",
                     kept->replicas, kept->replicas == 1 ? "" : "s", replicas, replicas);
     else if (!kept->there && look->servers < replicas)
         doctor_find(out, what, DOCTOR_WARN,
-                    "does not exist yet; %d servers must keep it, but %d %s "
-                    "known: start the others, or give a smaller --bus-replicas",
+                    "does not exist yet; %d servers must store it, but %d %s known: "
+                    "start the other servers, or reduce --bus-replicas",
                     replicas, look->servers, look->servers == 1 ? "is" : "are");
 }
 
@@ -445,16 +441,16 @@ static bool check_bus_account(struct doctor_report *out, const struct bus_nats_l
     int64_t missing = !look->stream.there + !look->bucket.there;
     if (missing && look->streams_max >= 0 && look->streams + missing > look->streams_max)
         doctor_find(out, "jetstream", DOCTOR_FAIL,
-                    "the account may have %" PRId64 " streams and has %" PRId64
+                    "the account can have %" PRId64 " streams and has %" PRId64
                     ": %" PRId64 " more are needed; raise its max_streams",
                     look->streams_max, look->streams, missing);
     else if (!look->stream.there && look->store_max >= 0 &&
              (double)look->store + stream_bytes > (double)look->store_max)
-        doctor_find(
-            out, "jetstream", DOCTOR_FAIL,
-            "the account has %.0f MB left on disk, --bus-stream-mb is %.0f: raise its "
-            "max_file, or give less",
-            ((double)look->store_max - (double)look->store) / MB, stream_bytes / MB);
+        doctor_find(out, "jetstream", DOCTOR_FAIL,
+                    "the account has %.0f MB left on disk, but --bus-stream-mb is %.0f: "
+                    "raise its max_file, or reduce --bus-stream-mb",
+                    ((double)look->store_max - (double)look->store) / MB,
+                    stream_bytes / MB);
     else
         return true;
     return false;
@@ -471,13 +467,14 @@ static void check_bus_stream(struct doctor_report *out, const struct bus_nats_lo
                     "%s_traj does not exist yet: serve creates it",
                     s->optional.cluster.name);
     else if (!k->refuses || room == 0)
-        doctor_find(out, "stream", DOCTOR_FAIL,
-                    "%s_traj was not created by abrd: it %s; remove it, or give another "
-                    "--bus-name",
-                    s->optional.cluster.name,
-                    k->refuses ? "has no limit"
-                               : "drops the oldest messages, which the learner may not "
-                                 "have read");
+        doctor_find(
+            out, "stream", DOCTOR_FAIL,
+            "%s_traj was not created by abrd: it %s; remove it, or give another "
+            "--bus-name",
+            s->optional.cluster.name,
+            k->refuses
+                ? "has no size limit"
+                : "drops the oldest messages, which the learner may not have read");
     else if ((double)k->bytes > .9 * room)
         doctor_find(out, "stream", DOCTOR_WARN,
                     "%s_traj is full (%.1f of %.1f MB): no learner runs, or it is too "
@@ -502,11 +499,12 @@ static void check_bus_room(struct doctor_report *out, const struct bus_nats_look
     policy_free(own);
     if (!needs) return;
     if ((double)needs > (double)look->value_max)
-        doctor_find(out, "max_payload", DOCTOR_FAIL,
-                    "the server takes %" PRId64
-                    " bytes per message, a learner of this policy publishes %zu: raise "
-                    "max_payload in the configuration of all NATS servers, to %zu MB",
-                    look->value_max, needs, (needs >> 20) + 1);
+        doctor_find(
+            out, "max_payload", DOCTOR_FAIL,
+            "the server accepts %" PRId64
+            " bytes per message, but a learner of this policy publishes %zu: raise "
+            "max_payload to %zu MB in the configuration of all NATS servers",
+            look->value_max, needs, (needs >> 20) + 1);
     else
         doctor_find(out, "max_payload", DOCTOR_OK,
                     "a learner of this policy publishes %zu of %" PRId64
@@ -531,7 +529,7 @@ static void check_bus_weights(struct doctor_report *out, const struct bus_nats_v
                     note.version, note.term, v->age_s);
     else if (e.code == ERR_RANGE)
         doctor_find(out, "weights", DOCTOR_FAIL,
-                    "this abrd would refuse them: %.200s; the learner is newer: upgrade "
+                    "this node would refuse them: %.200s; the learner is newer: upgrade "
                     "this node",
                     e.detail);
     else
@@ -562,17 +560,17 @@ static void check_bus_learner(struct doctor_report *out, const struct bus_nats_v
     struct bus_wire_heartbeat b;
     if (!v->bytes)
         doctor_find(out, "learner", DOCTOR_WARN,
-                    "there has been no learner yet: start abrd serve --role learn");
+                    "no learner has run yet: start abrd serve --role learn");
     else if (shared_value_decode(&b, &bus_wire_heartbeat_kind, v->bytes, v->n, &e))
         doctor_find(out, "learner", DOCTOR_FAIL, "its heartbeat cannot be read: %.200s%s",
                     e.detail, e.code == ERR_RANGE ? "; upgrade this node" : "");
     else if (b.over)
         doctor_find(out, "learner", DOCTOR_WARN,
-                    "%s has stopped and has no successor: start one", b.name);
+                    "%s has stopped, and no other learner leads: start one", b.name);
     else if (v->age_s > SILENT_S)
         doctor_find(out, "learner", DOCTOR_WARN,
-                    "the last heartbeat of %s is %.0f s old: does it run, and are the "
-                    "clocks equal?",
+                    "the last heartbeat of %s is %.0f s old: check that it runs, and "
+                    "that the clocks agree",
                     b.name, v->age_s);
     else
         doctor_find(out, "learner", DOCTOR_OK, "%s, term %" PRIu64, b.name, b.term);
@@ -610,11 +608,10 @@ static void check_bus(struct doctor_report *out, const struct serve_options *s)
                                      .who = "abrd doctor",
                                      .replicas = s->optional.cluster.replicas};
     if (bus_nats_look(&look, value, VALUES, &cfg, &e)) {
-        doctor_find(
-            out, "bus", DOCTOR_FAIL,
-            "%.200s; start nats-server -js there, or correct --bus. Without it a node "
-            "decides by its own weights, and nothing is learned",
-            e.detail);
+        doctor_find(out, "bus", DOCTOR_FAIL,
+                    "%.200s; start nats-server -js there, or correct --bus. Without the "
+                    "bus a node decides with its own weights, and nothing is learned",
+                    e.detail);
         bus_nats_look_free(value, VALUES);
         return;
     }
@@ -622,12 +619,12 @@ static void check_bus(struct doctor_report *out, const struct serve_options *s)
                 look.servers, look.servers == 1 ? "" : "s");
     if (!look.jetstream)
         doctor_find(out, "jetstream", DOCTOR_FAIL,
-                    "the server offers none (%.120s): start nats-server with -js and "
-                    "-sd DIR, and allow it for this account",
+                    "the server does not offer it (%.120s): start nats-server with -js "
+                    "and -sd DIR, and allow JetStream for this account",
                     look.trouble);
     else if (*look.trouble)
         doctor_find(out, "jetstream", DOCTOR_FAIL,
-                    "%.160s: can its servers reach each other?", look.trouble);
+                    "%.160s: check that its servers reach each other", look.trouble);
     else if (check_bus_account(out, &look, s->optional.cluster.stream_mb * MB)) {
         doctor_find(out, "jetstream", DOCTOR_OK, "on; %" PRId64 " streams, %.1f MB",
                     look.streams, (double)look.store / MB);
@@ -651,10 +648,9 @@ void doctor_examine(struct doctor_report *out, const struct serve_options *s)
                  s->service.data_dir);
         if (check_folder(out, s->service.data_dir)) check_store(out, s, db);
     } else {
-        doctor_find(
-            out, "folder", DOCTOR_WARN,
-            "without --data nothing is stored: sessions and learned weights end with "
-            "the daemon");
+        doctor_find(out, "folder", DOCTOR_WARN,
+                    "without --data nothing is stored: sessions and learned weights are "
+                    "lost when the daemon stops");
     }
     check_policies(out, s, s->service.data_dir ? learned : NULL);
     check_token(out, s);

@@ -132,14 +132,14 @@ static int load_start(struct work *w, struct err *e)
     const char *ours = feat_layout_name(w->recipe.env.layout);
     int rc = 0;
     if (memcmp(&p->cfg, &w->recipe.policy, sizeof p->cfg) != 0)
+        rc = err_field(e, ERR_CONFLICT, w->start,
+                       "has different networks: give the same --experts, --hidden, "
+                       "--layers and --route");
+    else if (!theirs || strcmp(theirs, ours) != 0)
         rc = err_field(
             e, ERR_CONFLICT, w->start,
-            "has other networks: give the same --experts, --hidden, --layers and "
-            "--route");
-    else if (!theirs || strcmp(theirs, ours) != 0)
-        rc = err_field(e, ERR_CONFLICT, w->start,
-                       "observes layout %s, this run observes %s",
-                       theirs ? theirs : "unknown", ours);
+            "has observation layout %s, but this run has %s: give the same --layout",
+            theirs ? theirs : "unknown", ours);
     else if (!w->resume)
         policy_copy(w->policy, p);
     w->start_crc = policy_crc32(p);
@@ -218,8 +218,8 @@ static int same_entry(const struct ckpt_meta *a, const struct ckpt_meta *b,
 {
     const char *x = ckpt_meta_get(a, key), *y = ckpt_meta_get(b, key);
     if ((!x && !y) || (x && y && !strcmp(x, y))) return 0;
-    return err_field(e, ERR_CONFLICT, path, "was made with %s %s, this run has %s", key,
-                     x ? x : "none", y ? y : "none");
+    return err_field(e, ERR_CONFLICT, path, "was made with %s %s, but this run has %s",
+                     key, x ? x : "none", y ? y : "none");
 }
 
 /* The file says what was changed about the recipe. */
@@ -393,8 +393,10 @@ static int train_report(const struct work *w, struct out *o, struct err *e)
             w->first.steps[tag] ? w->first.reward[tag] : (double)NAN,
             w->last.reward[tag]);
     }
-    out_say(o, "%s: reward per chunk (QoE%s) in the first and the last tenth of training",
-            w->out_path, w->recipe.env.scale_reward ? " over the sum of weights" : "");
+    out_say(
+        o,
+        "%s: reward per chunk (QoE%s) in the first and in the last tenth of the training",
+        w->out_path, w->recipe.env.scale_reward ? " over the sum of weights" : "");
     out_say(o, "score it with: abrd eval --policy moe:%s --profile all", w->out_path);
     return out_finish(o, e);
 }
@@ -488,15 +490,18 @@ int cmd_train(int argc, char **argv)
                      .threads = pool_cpus()};
     override_init(&w.override);
     const struct field own[] = {
-        {"preset", "NAME", "recipe of settings: paper, code or tuned",
+        {"preset", "NAME",
+         "preset of all settings: tuned (the shipped policy), paper (PA-MoE as "
+         "published) or code (as in its authors' code)",
          FIELD_TO(w.preset)},
         {"variant", "NAME",
          "network: mlp, moe (dense), smoe (top-1) or pamoe (with noise)",
          FIELD_TO(w.variant)},
         {"steps", "N", "chunks to learn from; 0: the preset's number", FIELD_TO(w.steps),
          .lo = 0, .hi = 1e12},
-        {"seed", "N", "seed of weights, worlds and actions", FIELD_TO(w.seed)},
-        {"threads", "N", "threads; the result does not depend on their number",
+        {"seed", "N", "seed of the first weights, of links, videos and actions",
+         FIELD_TO(w.seed)},
+        {"threads", "N", "threads that train; the result does not depend on their number",
          FIELD_TO(w.threads), .lo = 1, .hi = 64, .shown = "one per processor"},
         {"traces", "DIR,...", "folders of traces, in addition to the generated links",
          FIELD_TO(w.traces)},
@@ -507,17 +512,18 @@ int cmd_train(int argc, char **argv)
          "one)",
          FIELD_TO(w.video_path)},
         {"teacher", "FILE,...",
-         "policies to imitate at first (--imitate); each teaches the viewers that it was "
+         "policies to imitate at first (see --imitate), each for the viewers that it was "
          "trained for",
          FIELD_TO(w.teachers)},
         {"start", "FILE",
-         "start from the weights of this policy, which must have the same networks and "
-         "observation",
+         "policy whose weights training starts from; its networks and observation must "
+         "be the same",
          FIELD_TO(w.start)},
-        {"out", "FILE", "file for the policy; FILE.part until training is finished",
+        {"out", "FILE", "file for the policy; until training ends it is FILE.part",
          FIELD_TO(w.out_path)},
         {"resume", "FILE",
-         "continue from a .part file; the result is the same bit for bit",
+         "continue training from a .part file; the result is the same as without the "
+         "interruption",
          FIELD_TO(w.resume)},
         {"csv", "FILE",
          "file for the curve as CSV, one row per update; - is standard output",
@@ -539,11 +545,13 @@ int cmd_train(int argc, char **argv)
     const struct opt_cmd cmd = {
         .name = "train",
         .about =
-            "Trains a policy with PPO in the emulator, on generated links and on the\n"
-            "given traces. Ctrl-C saves and says how to continue. Each option from\n"
-            "--experts on changes one setting of the preset, whose value is in "
-            "brackets.\n"
-            "The changes are written into the policy's metadata.",
+            "Trains a policy with PPO in the emulator, on generated links and on the "
+            "traces of\n"
+            "--traces. Ctrl-C saves the training and prints the command that continues "
+            "it.\n"
+            "Each option from --experts on changes one setting of the preset; its "
+            "default in\n"
+            "each preset is in parentheses. The policy's metadata lists the changes.",
         .opts = opts,
         .example =
             "abrd train --preset tuned --steps 2000000 --out my.safetensors\n"
@@ -573,7 +581,7 @@ int cmd_train(int argc, char **argv)
     if (code) cmd_fail("train", &e);
 
     if (w.curve && !train_curve_close(w.curve) && !code) {
-        fprintf(stderr, "abrd train: %s: not written in full\n", w.csv);
+        fprintf(stderr, "abrd train: %s: could not be written in full\n", w.csv);
         code = OPT_EXIT_FAILED;
     }
     train_free(w.train);

@@ -468,7 +468,7 @@ static const struct lab_option OPTIONS[] = {
      .hi = 100000},
     {"slots", "T", "slots in which a task arrives", LAB_INT, .value = 3000, .quick = 3000,
      .lo = 1000, .hi = 100000},
-    {"exact-reps", "N", "repetitions to compare with Proposition 9", LAB_INT,
+    {"exact-reps", "N", "repetitions that are compared with Proposition 9", LAB_INT,
      .value = 1000, .quick = 500, .lo = 100, .hi = 1000000},
     {"exact-slots", "T",
      "slots of the longer of the two tests of Proposition 9; 300: only the short one",
@@ -482,7 +482,7 @@ static const struct lab_option OPTIONS[] = {
 
 const struct lab edge_lab = {
     .name = "edge",
-    .about = "specialised experts among busy edge servers",
+    .about = "specialised experts on busy edge servers",
     .title = "Mixture of experts in mobile edge computing",
     .source = "Li and Duan, Theory on Mixture-of-Experts in Mobile Edge Computing, "
               "INFOCOM 2025",

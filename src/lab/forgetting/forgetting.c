@@ -729,7 +729,7 @@ static const struct lab_option OPTIONS[] = {
      .lo = 50, .hi = 100000},
     {"rounds", "T", "rounds of each mixture", LAB_INT, .value = 1000, .quick = 1000,
      .lo = 100, .hi = 100000},
-    {"exact-reps", "N", "repetitions to compare with the closed forms", LAB_INT,
+    {"exact-reps", "N", "repetitions that are compared with the closed forms", LAB_INT,
      .value = 20000, .quick = 2000, .lo = 2000, .hi = 1000000},
     {"image-reps", "N", "repetitions of each mixture on MNIST", LAB_INT, .value = 30,
      .quick = 8, .lo = 2, .hi = 10000},
@@ -740,7 +740,7 @@ static const struct lab_option OPTIONS[] = {
 
 const struct lab forgetting_lab = {
     .name = "forgetting",
-    .about = "experts forget less once their router stops learning",
+    .about = "experts forget less if their router stops learning",
     .title = "Mixture of experts in continual learning",
     .source = "Li et al., Theory on Mixture-of-Experts in Continual Learning, arXiv "
               "2406.16437",

@@ -33,7 +33,7 @@ static const struct lab_option OPTIONS[] = {
 
 const struct lab gates_lab = {
     .name = "gates",
-    .about = "new experts beside frozen ones, with linear and non-linear residual gates",
+    .about = "new experts next to frozen ones, with linear and non-linear residual gates",
     .title = "Non-linear residual gates",
     .source = "Le et al., Mixture of Experts Meets Prompt-Based Continual Learning, "
               "NeurIPS 2024",

@@ -412,13 +412,13 @@ out:
 static const struct lab_option OPTIONS[] = {
     LAB_NUMBER(LAB_INT, "steps", "N", 20000, 4000, 1600, 1e6, "steps T of a run"),
     LAB_NUMBER(LAB_INT, "pairs", "N", 32, 16, 8, 1000,
-               "pairs of runs per point, with opposite noise"),
+               "pairs of runs with opposite noise per point"),
     {0},
 };
 
 const struct lab tracking_lab = {
     .name = "tracking",
-    .about = "the regret bound of PA-MoE against the error it bounds",
+    .about = "the regret bound of PA-MoE compared with the measured error",
     .title = "Tracking a moving optimum",
     .source =
         "He and Liu, Plasticity-Aware Mixture of Experts for Learning Under QoE Shifts "

@@ -15,14 +15,14 @@ TEST(bad_requests_say_what_to_do)
 {
     program_expect("emulate --profile sports", OPT_EXIT_FAILED, "not documentary, live");
     program_expect("emulate --kind 5g", OPT_EXIT_FAILED, "volatile-low");
-    program_expect("emulate --kind lte --traces x", OPT_EXIT_USAGE, "not both");
+    program_expect("emulate --kind lte --traces x", OPT_EXIT_USAGE, "cannot be combined");
     program_expect("emulate --learn --server http://127.0.0.1:1", OPT_EXIT_USAGE,
-                   "leave --learn out");
+                   "--learn cannot be combined with --server");
     program_expect("emulate --server ftp://x", OPT_EXIT_FAILED, "is not a URL");
     program_expect("emulate --server http://127.0.0.1:1 --viewers 1", OPT_EXIT_FAILED,
                    "is `abrd serve` running?");
     program_expect("emulate --grow sports", OPT_EXIT_USAGE, "--grow needs --mu");
-    program_expect("emulate --silent", OPT_EXIT_USAGE, "--silent goes with --grow");
+    program_expect("emulate --silent", OPT_EXIT_USAGE, "--silent needs --grow");
     program_expect("emulate --mu 3,1,3 --grow Sports --viewers 1", OPT_EXIT_FAILED,
                    "a-z");
     program_expect("emulate --liars .1 --lie sideways", OPT_EXIT_USAGE,

@@ -123,8 +123,9 @@ TEST(drawn_weights)
     program_free(&r);
 
     program_expect("eval " GOLDEN " --policy rate --mu-draws 2", OPT_EXIT_DONE,
-                   "not below the best of buffer, bola and mpc on");
-    program_expect("eval --mu-draws 5 --policy bola", OPT_EXIT_USAGE, "policy to judge");
+                   "not below the best of buffer, bola and mpc for");
+    program_expect("eval --mu-draws 5 --policy bola", OPT_EXIT_USAGE,
+                   "name one, as in --policy moe");
     program_expect("eval --mu-draws 5 --profile live", OPT_EXIT_USAGE, "--profile");
     program_expect("eval --mu-draws 5 --policy oracle", OPT_EXIT_USAGE, "oracle");
 }
@@ -266,10 +267,10 @@ TEST(mistakes_are_named)
 {
     program_expect("eval --policy nope", OPT_EXIT_USAGE,
                    "known are fixed-N, random, rate");
-    program_expect("eval --policy rate,rate", OPT_EXIT_USAGE, "named twice");
+    program_expect("eval --policy rate,rate", OPT_EXIT_USAGE, "given twice");
     program_expect("eval --profile nope", OPT_EXIT_USAGE,
                    "--profile: 'nope' is not documentary");
-    program_expect("eval --profile live,live", OPT_EXIT_USAGE, "named twice");
+    program_expect("eval --profile live,live", OPT_EXIT_USAGE, "given twice");
     program_expect("eval --utility cubic", OPT_EXIT_USAGE, "--utility: 'cubic'");
     program_expect("eval --mu 1,2", OPT_EXIT_USAGE, "three numbers");
     program_expect("eval --mu 1,2,3,4", OPT_EXIT_USAGE, "three numbers");

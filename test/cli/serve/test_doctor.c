@@ -69,8 +69,8 @@ TEST(a_sound_house)
                       r.at[i].detail);
     ck_assert_int_eq(r.failures, 0);
     expect("folder", DOCTOR_OK, dir);
-    expect("store", DOCTOR_OK, "none yet");
-    expect("policy", DOCTOR_OK, "emulated exam");
+    expect("store", DOCTOR_OK, "does not exist yet");
+    expect("policy", DOCTOR_OK, "safety check");
     expect("token", DOCTOR_OK, "none");
     expect("port", DOCTOR_OK, "is free");
     expect("clock", DOCTOR_OK, "plausible");
@@ -126,7 +126,7 @@ TEST(stores)
     expect("store", DOCTOR_OK, "0 sessions");
     doctor_accept_loss(&r, &s);
     ck_assert_int_eq(r.n, 1);
-    ck_assert_ptr_nonnull(strstr(r.at[0].detail, "nothing is lost"));
+    ck_assert_ptr_nonnull(strstr(r.at[0].detail, "nothing is damaged"));
     s.service.data_dir = NULL;
     doctor_accept_loss(&r, &s);
     ck_assert_ptr_nonnull(strstr(r.at[0].detail, "--data"));
@@ -143,14 +143,14 @@ TEST(files_that_are_missing)
                             .profile = {"sport", {1, 2, 3, QOE_LINEAR}, .grow = true}};
     ck_assert_int_eq(store.write(store.self, &rec, 1, &e), 0);
     store.free(store.self);
-    expect("missing", DOCTOR_WARN, "untagged.state is not there: restore it");
+    expect("missing", DOCTOR_WARN, "untagged.state is missing: restore it");
     write_text("untagged.state", "", 0600);
-    expect("missing", DOCTOR_WARN, "secret is not there");
+    expect("missing", DOCTOR_WARN, "secret is missing");
     write_text("secret", "", 0600);
-    expect("missing", DOCTOR_WARN, "grown-sport.safetensors is not there");
+    expect("missing", DOCTOR_WARN, "grown-sport.safetensors is missing");
     write_text("grown-sport.safetensors", "", 0600);
     write_text("policy.safetensors.prev", "", 0600);
-    expect("missing", DOCTOR_WARN, "policy.safetensors is not there");
+    expect("missing", DOCTOR_WARN, "policy.safetensors is missing");
     expect("learned before", DOCTOR_FAIL, "policy.safetensors.prev");
 
     /* a profile that is deleted is expected no more */
@@ -170,7 +170,7 @@ TEST(files_that_are_missing)
 TEST(weights)
 {
     write_text("policy.safetensors", "no weights", 0600);
-    expect("learned", DOCTOR_FAIL, "keeps it as .bad");
+    expect("learned", DOCTOR_FAIL, "renames it to NAME.bad");
     s.service.policy_path = "Makefile";
     expect("policy", DOCTOR_FAIL, "--policy");
     s.optional.hintless.mode = HINTLESS_MERGE;

@@ -333,9 +333,10 @@ TEST(begins_with_other_weights)
     ck_assert_str_eq(ckpt_meta_get(&m, "start_crc32"), crc);
 
     program_expect_in(dir, TUNED "--steps 256 --hidden 24 --start @/a --out @/b",
-                      OPT_EXIT_FAILED, "has other networks");
+                      OPT_EXIT_FAILED, "has different networks");
     program_expect_in(dir, TUNED "--steps 256 --no-hint --start @/a --out @/b",
-                      OPT_EXIT_FAILED, "observes layout full, this run observes blind");
+                      OPT_EXIT_FAILED,
+                      "has observation layout full, but this run has blind");
     program_expect_in(dir, TUNED "--steps 256 --start @/none --out @/b", OPT_EXIT_FAILED,
                       "none");
     tmpdir_remove(dir);
