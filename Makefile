@@ -124,7 +124,7 @@ making = @if [ -t 1 ]; then printf '\033[K'; fi; printf '  %-5s %s\n' $1 '$2'
         fuzz bench chaos load soak nodes hostile proxy sandbox prometheus score ablation routing lab-data format policy merge-policy man install install-program \
         install-library clean help FORCE
 
-all: build/abrd $(B)/lib/libabrd.a ## build the daemon and its tools, build/abrd, and the library
+all: build/abrd $(B)/lib/libabrd.a ## build the daemon with its tools (build/abrd) and the library
 
 build/abrd: $(B)/abrd
 	$(Q)ln -sfn $(MODE)/abrd $@
@@ -277,18 +277,18 @@ apt="env DEBIAN_FRONTEND=noninteractive apt-get -q -o DPkg::Lock::Timeout=120"; 
 $$sudo $$apt update && $$sudo $$apt install -y --no-install-recommends $$missing
 endef
 
-deps: ## install what building and running needs (apt; sudo when not root)
+deps: ## install the packages that building and running need (apt; sudo if not root)
 	$(call install,$(PKG_BUILD) $(PKG_RUN))
 
 deps-build: # what the compiler needs, alone: for images
 	$(call install,$(PKG_BUILD))
 
-deps-test: ## and what the tests need: libcheck, a browser, nats-server
+deps-test: ## install the packages that the tests need: libcheck, a browser, nats-server
 	$(call install,$(PKG_BUILD) $(PKG_RUN) $(PKG_TEST))
 
 # ---- the demo page's libraries and its stream; neither is ever committed
 
-web: web/vendor/.done ## the demo page's libraries (npm, a minute at first)
+web: web/vendor/.done ## fetch the libraries of the demo page (npm, a minute the first time)
 	@:
 
 web/node_modules/.done: web/package-lock.json
@@ -317,7 +317,7 @@ test/deploy/node_modules/.done: test/deploy/package-lock.json
 	$(Q)cd test/deploy && npm ci --ignore-scripts --no-audit --no-fund --loglevel=error
 	$(Q)touch $@
 
-media: build/media/manifest.mpd ## the demo's stream (ffmpeg, a quarter of a minute at first)
+media: build/media/manifest.mpd ## encode the demo's video (ffmpeg, 15 seconds the first time)
 	@:
 
 build/media/manifest.mpd: web/tools/make-media.sh
@@ -328,7 +328,7 @@ build/media/manifest.mpd: web/tools/make-media.sh
 # that Ctrl-C stops it alone and make ends with the daemon's exit code instead of "Interrupt".
 PORT = 8080
 DATA = var
-run: ## install what is missing, build, start the daemon on 127.0.0.1:8080; PORT=9210 DATA=var
+run: ## install missing packages, build, and start the daemon on 127.0.0.1:8080; PORT=9210 DATA=var
 	@bash deploy/can-run.sh '$(PORT)' '$(DATA)'
 	@$(MAKE) --no-print-directory deps
 	@$(MAKE) --no-print-directory page-web page-media build/abrd
@@ -344,60 +344,60 @@ page-web page-media: page-%:
 
 # everything that make test runs, or runs with
 TESTED := build/abrd $(B)/lib/libabrd.a $(B)/check $(B)/trial_chaos $(B)/trial_hostile $(B)/trial_soak
-test: ## everything: lint, unit, golden, HTTP and browser tests
+test: ## run everything: lint, unit, golden, HTTP and browser tests
 	@$(MAKE) --no-print-directory deps-test
 	@$(MAKE) --no-print-directory web test/web/node_modules/.done test/lint/node_modules/.done media $(TESTED)
 	@bash test/all.sh
 
 # as many suites at a time as make has jobs, when it was given a number
 CHECK_JOBS = $(patsubst -j%,%,$(firstword $(filter -j%,$(MAKEFLAGS))))
-check: $(B)/check $(B)/abrd ## unit tests only; SUITE=abr/emulator/emu for some
+check: $(B)/check $(B)/abrd ## run the unit tests; SUITE=abr/emulator/emu for one suite
 	$(Q)JOBS=$${JOBS:-$(CHECK_JOBS)} $(B)/check $(SUITE)
 
-test-http: all web $(B)/trial_chaos $(B)/trial_hostile $(B)/trial_soak ## HTTP tests against the real daemon, small trials, and the tests of our scripts
+test-http: all web $(B)/trial_chaos $(B)/trial_hostile $(B)/trial_soak ## run the HTTP tests against the real daemon, short trials, and the tests of the scripts
 	@bash test/each.sh http
 
-test-web: all web media test/web/node_modules/.done ## browser tests in Chromium
+test-web: all web media test/web/node_modules/.done ## run the browser tests in Chromium
 	@bash test/each.sh web
 
 .PHONY: shots
-shots: all web media test/web/node_modules/.done ## the READMEs' pictures anew (some minutes): ONLY=demo LINK=lte
+shots: all web media test/web/node_modules/.done ## renew the pictures of the READMEs (minutes); ONLY=demo LINK=lte
 	@node web/tools/shots.mjs
 
 .PHONY: without
-without: ## is the core one without its parts? each of them, and all, are left out in turn (some minutes)
+without: ## build and test the core without each of its parts, and without all of them (minutes)
 	@bash test/without.sh
 
 .PHONY: same
-same: all ## does the program do what it did at commit BASE? Both are recorded and compared (minutes): BASE=COMMIT
+same: all ## compare what the program does with what it did at commit BASE (minutes); BASE=COMMIT
 	@bash test/same/same.sh "$(BASE)"
 
 .PHONY: showdown
-showdown: all web media test/web/node_modules/.done ## abrd against the players' own rules, in real time (hours): TRACES=8 TRIES=3 OUT=build/showdown ONLY='abrd live,Shaka'
+showdown: all web media test/web/node_modules/.done ## compare abrd with the players' own rules in real time (hours); TRACES=8 TRIES=3 OUT=build/showdown ONLY='abrd live,Shaka'
 	@TRACES=$(TRACES) TRIES=$(TRIES) OUT=$(OUT) ONLY='$(ONLY)' PART=$(PART) node test/showdown/showdown.mjs
 
-lint: $(OBJ) test/lint/node_modules/.done ## layers, names, lengths, forbidden calls, formatting, JavaScript
+lint: $(OBJ) test/lint/node_modules/.done ## check layers, names, lengths, forbidden calls, formatting and JavaScript
 	@bash test/each.sh lint
 
 .PHONY: tidy
 # the flags of a release, without those that clang does not have
-tidy: ## clang-tidy and cppcheck over src (some minutes); TIDY_ONLY=src/base/pool.c for some
+tidy: ## run clang-tidy and cppcheck over src (minutes); TIDY_ONLY=src/base/pool.c for some files
 	@bash test/tidy.sh "$(CPPFLAGS) -std=c11 -pthread" $(or $(TIDY_ONLY),$(SRC))
 
-asan: ## unit tests under the address and undefined behaviour sanitizers
+asan: ## run the unit tests with the address and undefined behaviour sanitizers
 	@UBSAN_OPTIONS=print_stacktrace=1 $(MAKE) --no-print-directory MODE=asan check
 
 # setarch -R: this sanitizer cannot live with much address randomisation
-tsan: ## unit tests under the thread sanitizer
+tsan: ## run the unit tests with the thread sanitizer
 	@$(MAKE) --no-print-directory MODE=tsan build/tsan/check build/tsan/abrd
 	@OPENBLAS_NUM_THREADS=1 setarch -R build/tsan/check $(SUITE)
 
-cover: ## line coverage of the unit tests; files that no test touches count as 0 %
+cover: ## measure the line coverage of the unit tests; files that no test touches count as 0 %
 	@find build/cover -name '*.gcda' -delete 2>/dev/null || true
 	@CK_TIMEOUT_MULTIPLIER=10 $(MAKE) --no-print-directory MODE=cover check
 	@bash test/cover.sh build/cover $(SRC)
 
-fuzz: ## libFuzzer on every parser, FUZZ_S=30 seconds each; FUZZ_ONLY=video for one
+fuzz: ## run libFuzzer on every parser, FUZZ_S=30 seconds each; FUZZ_ONLY=video for one
 	@command -v clang >/dev/null || { echo "make fuzz needs the package clang" >&2; exit 1; }
 	@$(MAKE) --no-print-directory MODE=fuzz CC=clang $(FUZZ:%=build/fuzz/fuzz_%)
 	@bash test/fuzz.sh build/fuzz "$(FUZZ_S)" $(or $(FUZZ_ONLY),$(FUZZ))
@@ -410,7 +410,7 @@ $(B)/bench_%: $(B)/test/bench/bench_%.o $(BENCHLIB) $(B)/libabrd.a
 	$(call making,LD,$@)
 	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(LDLIBS)
 
-bench: all $(BENCH:%=$(B)/bench_%) ## speed of the hot paths, build/bench.json; BENCH_ONLY=decide for one
+bench: all $(BENCH:%=$(B)/bench_%) ## measure the speed of the hot paths into build/bench.json; BENCH_ONLY=decide for one
 	@$(if $(BENCH_ONLY),,rm -f build/bench.json)
 	@for b in $(or $(BENCH_ONLY),$(BENCH)); do $(B)/bench_$$b || exit 1; done
 
@@ -423,76 +423,76 @@ $(B)/sim: $(SIMOBJ) $(B)/libabrd.a
 	$(Q)$(CC) $(LDFLAGS) $(SIM_WRAP) -o $@ $^ $(LDLIBS)
 
 .PHONY: sim
-sim: $(B)/sim ## the whole server without sockets or wall time, drawn from a seed: SEEDS=10000 FIRST=1
+sim: $(B)/sim ## simulate the whole server without sockets and wall time, from seeds; SEEDS=10000 FIRST=1
 	@$(B)/sim
 
 # the whole daemon tried from outside (test/trial), with a report in build/trial; options reach
 # the program by the environment, where make puts what stands on its command line
-chaos: all web $(B)/trial_chaos ## kill -9 under load, again and again: KILLS=200 SEED=1 THINK_MS=5
+chaos: all web $(B)/trial_chaos ## kill the daemon with kill -9 under load, repeatedly; KILLS=200 SEED=1 THINK_MS=5
 	@$(B)/trial_$@
 
-load: all web $(B)/trial_load ## connections, learning, sessions: SECONDS=4 PACE=2000 SESSIONS=200000
+load: all web $(B)/trial_load ## measure the daemon under many connections, learning and many sessions; SECONDS=4 PACE=2000 SESSIONS=200000
 	@$(B)/trial_$@
 
-soak: all web $(B)/trial_soak ## a long time under load: SECONDS=600 RATE=500 VIEWERS=128
+soak: all web $(B)/trial_soak ## run the daemon under load for a long time; SECONDS=600 RATE=500 VIEWERS=128
 	@$(B)/trial_$@
 
-nodes: all web $(B)/trial_nodes ## the same viewers on one node and on several: SEEDS=8 NODES=3 UPDATES=16 (nats-server)
+nodes: all web $(B)/trial_nodes ## compare one node with several for the same viewers; SEEDS=8 NODES=3 UPDATES=16 (nats-server)
 	@$(B)/trial_$@
 
-hostile: all web $(B)/trial_hostile ## other clients beside an attack: TURNS=7 ASKS=1000 SLOW=500 STEPS=21600 ONLY=keep
+hostile: all web $(B)/trial_hostile ## measure what other clients notice of an attack; TURNS=7 ASKS=1000 SLOW=500 STEPS=21600 ONLY=keep
 	@$(B)/trial_$@
 
-proxy: all web ## deploy/nginx.conf in front of the daemon, with TLS (needs nginx and openssl)
+proxy: all web ## test deploy/nginx.conf with TLS in front of the daemon (nginx, openssl)
 	@bash test/each.sh test/trial/proxy.mjs
 
-sandbox: all web ## the HTTP tests under strace, held against the unit's filter (strace, systemd)
+sandbox: all web ## check the system calls of the HTTP tests against the unit's filter (strace, systemd)
 	@bash test/each.sh test/trial/sandbox.sh
 
 .PHONY: cluster
-cluster: all ## three nodes, two learners, three NATS servers, and what goes wrong: KILLS=50 (root; nats-server, haproxy)
+cluster: all ## test three nodes, two learners and three NATS servers under failures; KILLS=50 (root; nats-server, haproxy)
 	@node test/trial/cluster.mjs
 
 .PHONY: move
-move: all web media ## a browser plays through HAProxy and its node is killed (nats-server, haproxy, chromium)
+move: all web media ## play in a browser through HAProxy while the node is killed (nats-server, haproxy, chromium)
 	@node test/trial/move.mjs
 
-prometheus: all ## /metrics and deploy/alerts.yml before promtool (package prometheus, or PROMTOOL=FILE)
+prometheus: all ## check /metrics and deploy/alerts.yml with promtool (package prometheus, or PROMTOOL=FILE)
 	@PROMTOOL="$(PROMTOOL)" bash test/each.sh test/trial/prometheus.sh
 
 .PHONY: manifests upgrade
-manifests: all test/deploy/node_modules/.done ## deploy/compose and deploy/kubernetes before their schemas and programs (npm; those that are here of docker-compose, kubectl, promtool, nats-server, haproxy)
+manifests: all test/deploy/node_modules/.done ## check deploy/compose and deploy/kubernetes with schemas (npm), and with those of docker-compose, kubectl, promtool, nats-server and haproxy that are installed
 	@bash test/each.sh test/trial/deploy.sh
 
-upgrade: all ## from older programs to this one and back, with OLD and PEER of this repository's history (nats-server)
+upgrade: all ## upgrade from older programs and roll back; OLD and PEER are commits (nats-server)
 	@bash test/trial/upgrade.sh
 
-score: all ## the policy's table, test/score/score.sh: POLICY=moe:FILE PART=val SHARED=../shared
+score: all ## score the policy as in its README (test/score/score.sh); POLICY=moe:FILE PART=val SHARED=../shared
 	@POLICY="$(POLICY)" PART="$(PART)" SHARED="$(SHARED)" PAPER="$(PAPER)" SEEDS="$(SEEDS)" \
 	    DRAWS="$(DRAWS)" ORACLE="$(ORACLE)" OUT="$(OUT)" bash test/score/score.sh
 
-ablation: all ## the recipe with one change each, test/score/ablation.sh: STEPS=N SEEDS=5 JOBS=2
+ablation: all ## train the recipe with one change at a time (test/score/ablation.sh); STEPS=N SEEDS=5 JOBS=2
 	@STEPS="$(STEPS)" SEEDS="$(SEEDS)" JOBS="$(JOBS)" OPTIONS="$(OPTIONS)" TABLE="$(TABLE)" \
 	    SHARED="$(SHARED)" OUT="$(OUT)" bash test/score/ablation.sh
 
-routing: all ## routers that settle, test/score/routing.sh: STEPS=N SEEDS=5 JOBS=2
+routing: all ## train with routers that stop (test/score/routing.sh); STEPS=N SEEDS=5 JOBS=2
 	@STEPS="$(STEPS)" SEEDS="$(SEEDS)" JOBS="$(JOBS)" OPTIONS="$(OPTIONS)" TABLE="$(TABLE)" \
 	    SHARED="$(SHARED)" OUT="$(OUT)" bash test/score/routing.sh
 
-lab-data: ## real images for the labs (npm and Debian packages) into build/lab-data
+lab-data: ## fetch real images for the labs into build/lab-data (npm and Debian packages)
 	@sh deploy/lab-data.sh build/lab-data
 
 # ---- the rest
 
-format: ## format every source, renew the tables of src/*/README.md and deploy/REFERENCE.md
+format: ## format all sources; renew the tables of src/*/README.md and deploy/REFERENCE.md
 	@find src include test -name '*.[ch]' | xargs clang-format -i
 	@bash test/lint/modules.sh --write
 	@[ ! -x build/abrd ] || bash test/lint/reference.sh --write
 
-policy: all ## retrain the shipped policy (deploy/policy), TRACES=DIR adds real ones
+policy: all ## train the shipped policy again (deploy/policy); TRACES=DIR adds recorded traces
 	@bash deploy/policy/make.sh $(TRACES)
 
-merge-policy: all ## train the experts that are merged for untagged viewers, TRACES=DIR adds real ones
+merge-policy: all ## train the experts that are merged for viewers without a hint; TRACES=DIR adds recorded traces
 	@bash deploy/policy/merge.sh $(TRACES)
 
 # the program finds its own files in ../share/abrd (src/cli/home.c)
@@ -513,7 +513,7 @@ build/man/%.8: $(B)/abrd $(wildcard deploy/man/*.roff)
 	    $@.part > $@
 	@rm $@.part
 
-man: $(PAGES:%=build/man/%.8) ## the manual pages: build/man
+man: $(PAGES:%=build/man/%.8) ## write the manual pages into build/man
 
 # what runs, and what is read beside it
 install-program: all man # without the library: for images
@@ -543,26 +543,26 @@ install-library: $(B)/lib/libabrd.a # what a player in C is built with
 install: install-program install-library ## install below PREFIX=/usr/local (DESTDIR is put in front)
 
 .PHONY: zsh
-zsh: all ## completion in a real zsh (needs zsh)
+zsh: all ## test completion in a real zsh (zsh)
 	@bash test/each.sh test/trial/zsh.sh
 
 .PHONY: sbom
-sbom: all ## what it depends on, with licences, as SPDX: build/abrd.spdx.json
+sbom: all ## list the dependencies with their licences as SPDX in build/abrd.spdx.json
 	@node deploy/sbom.mjs build/abrd build/abrd.spdx.json
 
 .PHONY: image
-image: web ## the Dockerfile, built and tried: what it adds to its base (needs buildah)
+image: web ## build and test the image of the Dockerfile (buildah)
 	@bash test/each.sh test/trial/image.sh
 
 .PHONY: deb
-deb: deps-build web ## Debian packages, checked by lintian: build/deb (MAINTAINER='Name <address>')
+deb: deps-build web ## build Debian packages into build/deb and check them with lintian; MAINTAINER='Name <address>'
 	$(call install,$(PKG_DEB))
 	@sh deploy/deb.sh build/deb "$(MAINTAINER)"
 
-clean: ## remove what was built
+clean: ## remove everything that was built
 	rm -rf build
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 -include $(OBJ:.o=.d) $(LIBC:.o=.d) $(TESTOBJ:.o=.d) $(BENCHOBJ:.o=.d) $(TRIALOBJ:.o=.d) $(SIMOBJ:.o=.d)

@@ -5,7 +5,8 @@
 
 const struct field online_fields[] = {
     {"quarantine", "N",
-     "updates for which an expert is disabled after its weights were not finite",
+     "number of updates for which an expert is disabled after its weights were not "
+     "finite",
      ROW(quarantine), .lo = 1, .hi = 1e6, .unit = "updates", .group = "learning",
      .flags = FIELD_ADVANCED},
     {"locality", "L", "weight of the routers' locality loss", ROW(ppo.gate.locality),

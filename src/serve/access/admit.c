@@ -39,15 +39,18 @@ const struct field admit_fields[] = {
     {"proxy-header", "NAME",
      "header in which a trusted proxy names the client: x-forwarded-for or forwarded",
      ROW(proxy_header), .flags = FIELD_LIVE},
-    {"address-rate", "N", "most requests per second of one address; 0: no limit",
+    {"address-rate", "N",
+     "largest number of requests per second from one address; 0: no limit",
      ROW(address_rate), .lo = 0, .hi = 1e6, .flags = FIELD_LIVE},
-    {"open-rate", "N", "most sessions per second that one address opens; 0: no limit",
+    {"open-rate", "N",
+     "largest number of sessions per second that one address may open; 0: no limit",
      ROW(open_rate), .lo = 0, .hi = 1e6, .flags = FIELD_LIVE},
-    {"session-rate", "N", "most requests per second of one session; 0: no limit",
+    {"session-rate", "N",
+     "largest number of requests per second for one session; 0: no limit",
      ROW(session_rate), .lo = 0, .hi = 1e6, .flags = FIELD_LIVE},
     {"address-connections", "N",
-     "most connections of one address; 0: no limit; -1: a quarter of all, which leaves "
-     "room for the viewers behind one carrier's NAT; trusted proxies are not limited",
+     "largest number of connections from one address; 0: no limit; -1: a quarter of all, "
+     "enough for viewers behind a carrier's NAT; trusted proxies have no limit",
      ROW(address_connections), .lo = -1, .hi = 4000000, .flags = FIELD_LIVE},
     {0}};
 #undef ROW

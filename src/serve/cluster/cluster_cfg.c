@@ -6,12 +6,10 @@ static const char *const ROLES[] = {"standalone", "decide", "learn", NULL};
 
 const struct field cluster_fields[] = {
     {"role", "ROLE",
-     "standalone decides and learns; decide answers players of a cluster; learn learns "
-     "for it",
+     "role of this daemon: standalone decides and learns; in a cluster, decide answers "
+     "players and learn trains",
      FIELD(struct cluster_cfg, role), .words = ROLES, .group = "cluster"},
-    {"bus", "URL",
-     "NATS servers that the nodes of a cluster share: nats://host:port, several between "
-     "commas",
+    {"bus", "URL", "NATS servers of the cluster: nats://host:port, separated by commas",
      FIELD(struct cluster_cfg, url), .flags = FIELD_SECRET},
     {"bus-creds", "FILE", "credentials file for NATS", FIELD(struct cluster_cfg, creds)},
     {"node", "NAME", "name of this node (default: host name and process id)",
@@ -25,11 +23,12 @@ const struct field cluster_fields[] = {
      FIELD(struct cluster_cfg, name), .flags = FIELD_ADVANCED},
     {"bus-replicas", "N", "NATS servers that store each message: 1, 3 or 5",
      FIELD(struct cluster_cfg, replicas), .lo = 1, .hi = 5, .flags = FIELD_ADVANCED},
-    {"bus-buffer", "N", "trajectories that a node keeps while the bus is away, at most",
+    {"bus-buffer", "N",
+     "largest number of trajectories that a node keeps while the bus is away",
      FIELD(struct cluster_cfg, buffer), .lo = 1, .hi = CLUSTER_BUFFER_MAX,
      .flags = FIELD_ADVANCED},
     {"bus-stream-mb", "MB",
-     "trajectories that wait on the bus for a learner, at most, in MB",
+     "largest size of the trajectories that wait on the bus for a learner, in MB",
      FIELD(struct cluster_cfg, stream_mb), .lo = .001, .hi = 1e6, .unit = "MB",
      .flags = FIELD_ADVANCED},
     {0}};
@@ -78,7 +77,7 @@ const struct figure cluster_figures[] = {
      ROW(connected)},
     {NULL, "learner", FIGURE_GAUGE, NULL, ROW(learner)},
     {"abrd_learner_leading", "leading", FIGURE_GAUGE,
-     "1 on the learner that leads, 0 on those that stand by.", ROW(leading),
+     "1 on the learner that leads, 0 on a standby learner.", ROW(leading),
      OF(ROLE_LEARN)},
     {"abrd_learner_term", "term", FIGURE_GAUGE, "Number of the leader's term, from 1.",
      ROW(term)},
@@ -92,7 +91,7 @@ const struct figure cluster_figures[] = {
      "Published weights that were damaged, of another shape or of a newer format.",
      ROW(weights_refused)},
     {"abrd_grown_wanted", "grown_wanted", FIGURE_GAUGE,
-     "Profiles of the cluster that shall have added experts.", ROW(added_wanted)},
+     "Profiles of the cluster that should have added experts.", ROW(added_wanted)},
     {"abrd_grown_refused_total", "grown_refused", FIGURE_COUNTER,
      "Published added experts that were damaged, of another shape, of a newer format or "
      "too "
@@ -116,7 +115,8 @@ const struct figure cluster_figures[] = {
      OF(ROLE_DECIDE)},
     {NULL, "trouble", FIGURE_GAUGE, NULL, ROW(trouble)},
     {"abrd_outbox_size", NULL, FIGURE_GAUGE,
-     "Trajectories that can be kept (--bus-buffer).", ROW(buffer), OF(ROLE_DECIDE)},
+     "Largest number of trajectories that are kept (--bus-buffer).", ROW(buffer),
+     OF(ROLE_DECIDE)},
     {"abrd_outbox_published_total", NULL, FIGURE_COUNTER,
      "Trajectories that the bus acknowledged.", ROW(published), OF(ROLE_DECIDE)},
     {"abrd_outbox_repeated_total", NULL, FIGURE_COUNTER,

@@ -7,7 +7,7 @@
 
 const struct figure learner_figures[] = {
     {"abrd_learner_trajectories_total", "trajectories", FIGURE_COUNTER,
-     "Trajectories that the learner took.", ROW(trajectories)},
+     "Trajectories that the learner received.", ROW(trajectories)},
     {"abrd_learner_steps_total", "steps", FIGURE_COUNTER, "Steps of these trajectories.",
      ROW(steps)},
     {"abrd_learner_updates_total", "updates", FIGURE_COUNTER,
@@ -23,7 +23,7 @@ const struct figure learner_figures[] = {
     {"abrd_learner_check_best", "check_best", FIGURE_GAUGE,
      "Best score of the safety check among published weights.", ROW(check_best)},
     {"abrd_learner_dropped_client_total", NULL, FIGURE_COUNTER,
-     "Trajectories dropped because their client had its share of the update.",
+     "Trajectories dropped because their client had used up its share of the update.",
      ROW(dropped_client)},
     {"abrd_learner_bounded_steps_total", NULL, FIGURE_COUNTER,
      "Steps whose advantage was cut to the bound.", ROW(bounded)},
@@ -68,7 +68,7 @@ const struct figure learner_gates_figures[] = {
      "Experts disabled for some updates because their weights were not finite.",
      ROW(quarantines)},
     {"abrd_gate_resets_total", "resets", FIGURE_COUNTER,
-     "Times that stopped routers were made to learn again.", ROW(gate_resets),
+     "Number of times that stopped routers began to learn again.", ROW(gate_resets),
      .label = "by", .word = "operator"},
     {"abrd_gate_resets_total", "shifts", FIGURE_COUNTER, NULL, ROW(shifts), .label = "by",
      .word = "shift"},

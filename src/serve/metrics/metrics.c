@@ -144,11 +144,11 @@ static const struct figure HTTP[] = {
      "Requests refused before routing: framing, size, Host.",
      FIELD(struct http_figures, refused)},
     {"abrd_http_connections_refused_total", NULL, FIGURE_COUNTER,
-     "Connections closed at once because their address has its share "
+     "Connections closed at once because their address had too many "
      "(--address-connections).",
      FIELD(struct http_figures, turned_away)},
     {"abrd_http_connections_evicted_total", NULL, FIGURE_COUNTER,
-     "Idle connections closed to make room, of the address with most of them.",
+     "Idle connections closed to make room, of the address with the most connections.",
      FIELD(struct http_figures, gave_way)},
     {0}};
 
@@ -181,8 +181,8 @@ static const struct figure PROCESS[] = {
     {"process_start_time_seconds", NULL, FIGURE_GAUGE,
      "Start of the process, in seconds since the epoch.",
      FIELD(struct process_figures, started_at)},
-    {"process_cpu_seconds_total", NULL, FIGURE_COUNTER, "User and system time.",
-     FIELD(struct process_figures, cpu_s)},
+    {"process_cpu_seconds_total", NULL, FIGURE_COUNTER,
+     "CPU time of the process, user and system.", FIELD(struct process_figures, cpu_s)},
     {"process_open_fds", NULL, FIGURE_GAUGE, "Open file descriptors.",
      FIELD(struct process_figures, fds)},
     {"process_max_fds", NULL, FIGURE_GAUGE, "File descriptors that can be open.",

@@ -17,7 +17,8 @@ const struct field players_media_fields[] = {
 
 const struct field players_origin_fields[] = {
     {"origin-transfers", "N",
-     "transfers from origins under way, at most; further requests get 503",
+     "largest number of transfers from origins at the same time; further requests get "
+     "503",
      FIELD(struct origin_cfg, transfers), .lo = 1, .hi = 10000, .group = "media",
      .flags = FIELD_ADVANCED},
     {"origin-silence", "S", "end a transfer when an origin sends nothing for S seconds",
@@ -33,7 +34,8 @@ const struct figure players_origin_figures[] = {
     {"abrd_origin_transfers", NULL, FIGURE_GAUGE, "Transfers from origins under way.",
      ROW(transfers)},
     {"abrd_origin_transfers_max", NULL, FIGURE_GAUGE,
-     "Transfers under way, at most (--origin-transfers).", ROW(transfers_max)},
+     "Largest number of transfers at the same time (--origin-transfers).",
+     ROW(transfers_max)},
     {"abrd_origin_requests_total", NULL, FIGURE_COUNTER, "Requests sent to origins.",
      ROW(begun)},
     {"abrd_origin_refused_total", NULL, FIGURE_COUNTER,
