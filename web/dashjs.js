@@ -8,16 +8,16 @@
  *
  * attach() comes before initialize(); the player stays as it is, no file of it is changed.
  *
- * dash.js is held in its response interceptor: the manifest for the answer to chunk 0, each chunk
- * for that to the next. The rule that it asks before its next request gives the answer with
- * priority STRONG if it is for that chunk, and "no change" otherwise (core.js).
+ * dash.js is held in its response interceptor: the manifest until the decision for chunk 0, each chunk
+ * until the decision for the next one. Before each request dash.js asks a rule of the plugin. It returns
+ * the decision with priority STRONG if it is for that chunk, and "no change" otherwise (core.js).
  *
- * A chunk that the daemon no longer wants (abandon.js) is given up by the same call that dash.js's own
- * rules lead to, but higher levels are not shut out for a time afterwards.
+ * A chunk is abandoned (abandon.js) with the same call that dash.js's own rules make, but higher levels
+ * are not excluded for a time afterwards.
  *
  * Download time runs from the request to the last byte. The buffer is what the player will hold
- * when it asks for the next chunk: media up to the end of the arrived chunk, but no more than the
- * level at which dash.js stops asking.
+ * when it requests the next chunk: media up to the end of the arrived chunk, but no more than the
+ * buffer at which dash.js stops requesting.
  *
  * @module abrd/dashjs
  */
@@ -32,7 +32,7 @@ const STRONG = 1; // SwitchRequest.PRIORITY.STRONG of dash.js
 const RULE_NAME = 'AbrdRule';
 
 /**
- * Puts the daemon in charge of the video bitrate. Call it before player.initialize().
+ * Lets the daemon decide the video bitrate. Call it before player.initialize().
  * @param {object} player a dash.js 5 MediaPlayer
  * @param {import('./lib/types').Options} [options]
  * @returns {import('./lib/types').Handle}
@@ -45,8 +45,8 @@ class Adapter {
     #player;
     #core;
     #plan = null;       // {live, durationS, periods}
-    #startedAt;         // when the chunk under way was asked for [s]
-    #context = null;    // in which the next chunk's level was asked for; null: dash.js does not ask
+    #startedAt;         // when the current chunk was requested [s]
+    #context = null;    // in which dash.js asked for the next level; null: it did not ask
 
     constructor(player, options) {
         this.#player = player;
@@ -57,8 +57,8 @@ class Adapter {
 
     #install() {
         const p = this.#player, core = this.#core;
-        // a fast switch would download chunks again that are in the buffer; who gives up a request
-        // asks twice for one chunk
+        // a fast switch would download buffered chunks again; an abandoned request would request a chunk
+        // twice
         const set = (fastSwitchEnabled, active) => p.updateSettings({ streaming: {
             buffer: { fastSwitchEnabled }, abr: { rules: { abandonRequestsRule: { active } } },
         } });
@@ -90,9 +90,9 @@ class Adapter {
         });
     }
 
-    /* ----- what dash.js calls ----- */
+    /* ----- called by dash.js ----- */
 
-    /** Before every request: which representation? Synchronous. */
+    /** Called before every request for its representation. Synchronous. */
     #switchRequest(context) {
         const core = this.#core;
         const [abrd, representation] = guard(() => {
@@ -128,7 +128,7 @@ class Adapter {
         else if (isVideoSegment(request)) await this.#arrived(request, r.data);
     }
 
-    /* ----- the way of one source ----- */
+    /* ----- one source ----- */
 
     async #manifest(text, url) {
         const plan = readManifest(text, url);
@@ -145,14 +145,14 @@ class Adapter {
         return this.#core.ask(signal => fetchIndexes(period, signal));
     }
 
-    /** A chunk is on its way: are we in the period, and on the ladder, that we think? */
+    /** A chunk was requested: checks that its period and ladder are the expected ones. */
     #meet(request) {
         const { mediaInfo: { streamInfo: { id } }, mediaFinishedInformation: info } = request.representation;
         if (id !== this.#core.track?.id) {
             this.#core.enter(this.#plan?.periods.find(p => p.id === id) ??
                 { id, levels: [], chunkS: null, chunks: 0, profile: null });
         }
-        // what the manifest left open, or said otherwise than the player understood it
+        // data that the manifest lacks, or that the player reads differently
         const p = this.#core.track;
         if (!p) return;
         p.chunkS ||= request.duration || null;
@@ -169,7 +169,7 @@ class Adapter {
 
     async #arrived(request, data) {
         const core = this.#core, period = core.track, kbps = rateOf(request);
-        if (!period) return; // its source is gone
+        if (!period) return; // its source has ended
         const atTop = core.levelOf(kbps) === period.levels.length - 1;
         const more = await core.arrived({
             chunk: this.#chunkOf(request),
@@ -178,7 +178,7 @@ class Adapter {
             download_s: now() - this.#startedAt,
         }, this.#ahead(request.startTime + request.duration), this.#bufferLimits(request.duration)[+atTop]);
         if (more) return;
-        // the period's last chunk is here: open the next one's session
+        // the last chunk of the period has arrived: open the session of the next period
         const i = this.#plan?.periods.indexOf(period) ?? -1;
         const next = i >= 0 && this.#plan.periods[i + 1];
         if (next) await this.#begin(next);
@@ -194,7 +194,7 @@ class Adapter {
 
     /* ----- measuring ----- */
 
-    /** Media that dash.js holds when it asks for a chunk: at the top level, and below. */
+    /** Media that dash.js holds when it requests a chunk: below the top level, and at it. */
     #bufferLimits(chunkS) {
         const b = this.#player.getSettings().streaming.buffer;
         const long = this.#plan?.durationS >= b.longFormContentDurationThreshold;
@@ -203,7 +203,7 @@ class Adapter {
         return [usual, top].map(target => Math.max(target - chunkS, chunkS));
     }
 
-    /** Media from the picture to time t. */
+    /** Media from the playhead to time t. */
     #ahead(t) { return t - (this.#video()?.currentTime ?? 0); }
 
     #video() {
@@ -211,11 +211,11 @@ class Adapter {
     }
 }
 
-// dash.js fetches the index of a SegmentBase as a segment without a number
+// dash.js fetches the index of SegmentBase as a segment without a number
 const isVideoSegment = r => r?.type === 'MediaSegment' && r.mediaType === 'video' && r.index >= 0;
 const rateOf = r => (r.representation ?? r).bandwidth / 1000;
 
-/** What dash.js may play at a bitrate. */
+/** The representation that dash.js may play at a bitrate. */
 const representationOf = (context, kbps) => context.getAbrController()
     .getPossibleVoRepresentationsFilteredBySettings(context.getMediaInfo(), true)
     .find(r => sameRate(rateOf(r), kbps));

@@ -7,16 +7,16 @@
  *     hls.loadSource('https://example.org/video.m3u8');
  *     hls.attachMedia(video);
  *
- * hls.js is held where it loads: the first level playlist, which tells lengths and number of the
- * chunks, for the answer to chunk 0, each fragment for that to the next. The controller, which
- * extends hls.js's own, gives the answer as the next level while it fits, and else what its base
- * class says (core.js).
+ * hls.js is held in its loaders: the first level playlist, which has the lengths and the number of chunks,
+ * until the decision for chunk 0, each fragment until the decision for the next one. The controller
+ * extends that of hls.js. It returns the decision as the next level if it fits, else the choice of its
+ * base class (core.js).
  *
- * A fragment that the daemon no longer wants (abandon.js) is given up by the event of hls.js's own rule.
+ * A fragment is abandoned (abandon.js) with the event of hls.js's own rule.
  *
  * Download time runs from the request to the last byte. The buffer is what the player will hold when
- * it asks for the next chunk: media up to the end of the arrived one, but no more than the length at
- * which hls.js stops asking at that level. Of a stream in parts (low latency) hls.js chooses itself.
+ * it requests the next chunk: media up to the end of the arrived one, but no more than the length at
+ * which hls.js stops requesting at that level. hls.js itself decides for streams in parts (low latency).
  *
  * @module abrd/hlsjs
  */
@@ -27,7 +27,7 @@ import { watch } from './lib/media.js';
 import { PROFILE_ID, readPlaylist } from './lib/playlist.js';
 
 /**
- * One player's controller. Every player needs an attach() of its own.
+ * Creates the controller for one player. Call attach() once per player.
  * @param {object} Hls the class of hls.js
  * @param {import('./lib/types').Options} [options]
  * @returns {import('./hlsjs').HlsHandle}
@@ -35,7 +35,7 @@ import { PROFILE_ID, readPlaylist } from './lib/playlist.js';
 export function attach(Hls, options = {}) {
     const adapter = new Adapter(options);
 
-    /** What `abrController` of the configuration takes. */
+    /** The class for `abrController` in the configuration. */
     class AbrdController extends Hls.DefaultConfig.abrController {
         constructor(hls) {
             super(hls);
@@ -52,7 +52,7 @@ export function attach(Hls, options = {}) {
             super.nextAutoLevel = level;
         }
 
-        /** Begins to watch for a fragment that is better given up: not one that was decided. */
+        /** hls.js starts a timer that may abandon the fragment: not for a fragment that was decided. */
         onFragLoading(event, data) {
             super.onFragLoading(event, data);
             if (adapter.decided(data.frag)) this.clearTimer();
@@ -65,14 +65,14 @@ class Adapter {
     hls = null;
     #aborted;           // name of the event
     #profile = null;    // the playlist's hint
-    #decided = null;    // fragment under way that was not the player's choice
-    #turned = false;    // hls.js left the level that was decided, after an error
+    #decided = null;    // current fragment, unless the player chose it
+    #turned = false;    // after an error hls.js left the decided level
 
     constructor(options) {
         this.core = new Core(options, track => this.#bufferMaxS(track.levels[0].kbps));
     }
 
-    /** Only its first player is steered. */
+    /** Only the first player is controlled. */
     install(hls, Events) {
         if (this.hls) return console.error('abrd: attach() is for one player; call it again for another');
         this.hls = hls;
@@ -83,14 +83,14 @@ class Adapter {
         this.#aborted = Events.FRAG_LOAD_EMERGENCY_ABORTED;
         const { core } = this, { config } = hls;
         const ours = {
-            testBandwidth: false, // it fetches a fragment that is thrown away
+            testBandwidth: false, // it would fetch a fragment that is not played
             fLoader: held(config.fLoader ?? config.loader, context => this.#requested(context)),
             pLoader: held(config.pLoader ?? config.loader, context => this.#playlist(context)),
         };
         for (const [name, value] of Object.entries(ours)) {
             const was = config[name];
             config[name] = value;
-            // others (CMCD) may have put theirs around ours since; detached, ours does nothing in there
+            // others (CMCD) may have wrapped the plugin's loader since; after detach it does nothing
             core.undo(() => { if (config[name] === value) config[name] = was; });
         }
 
@@ -112,24 +112,24 @@ class Adapter {
         listen(Events.DESTROYING, () => core.forget());
     }
 
-    /* ----- what the controller asks ----- */
+    /* ----- called by the controller ----- */
 
-    /** Index into hls.levels of what was decided for the next fragment; -1: nothing. */
+    /** Index into hls.levels of the decision for the next fragment; -1: none. */
     choice() {
         if (this.#turned) return -1;
         const d = this.core.choice();
-        // given up and asked for again: what was decided for it
+        // a fragment that is requested again keeps its decision
         if (!d) return this.core.attached ? this.#decided?.level ?? -1 : -1;
         return this.#levelOf(d.kbps);
     }
 
-    /** hls.js sets the next level: what it is told at every tick, or, after an error, another one. */
+    /** hls.js sets the next level: at every tick the decided one or, after an error, another one. */
     turn(level) {
         const ours = this.choice();
-        if (ours >= 0 && level !== ours) this.#turned = true; // until it asks for a fragment
+        if (ours >= 0 && level !== ours) this.#turned = true; // until the next request for a fragment
     }
 
-    /** Index into hls.levels, among those that hls.js may choose; -1: none. */
+    /** Index into hls.levels, among the levels that hls.js may choose; -1: none. */
     #levelOf(kbps) {
         const { levels, minAutoLevel, maxAutoLevel } = this.hls;
         return levels.findIndex((l, i) => i >= minAutoLevel && i <= maxAutoLevel && rateIs(l, kbps));
@@ -137,9 +137,9 @@ class Adapter {
 
     decided(frag) { return frag === this.#decided; }
 
-    /* ----- the way of one source ----- */
+    /* ----- one source ----- */
 
-    /** A playlist is asked for; of the first one of the video the answer is held. */
+    /** A playlist is requested; the first one of the video is held. */
     #playlist({ type }) {
         if (type !== 'level' || !this.core.attached) return null;
         return ({ data }) => {
@@ -160,14 +160,14 @@ class Adapter {
         };
     }
 
-    /** A fragment is asked for; that it comes before the fragment's events is of no matter. */
+    /** A fragment is requested. This call comes before the events of the fragment. */
     #requested({ frag, part }) {
         const { core } = this;
         if (!core.attached || !core.track || !isVideo(frag) || part) return null;
         const details = this.hls.levels[frag.level]?.details;
         if (!details) return null;
 
-        // by what it was when it was met: a live stream may end, and its numbers go on
+        // as live or not when it was first seen: a live stream may end, and its numbers continue
         const chunk = frag.sn - (core.track.chunks ? details.startSN : core.origin(frag.sn));
         const kbps = this.hls.levels[frag.level].bitrate / 1000;
         this.#turned = false;
@@ -188,7 +188,7 @@ class Adapter {
         };
     }
 
-    /** What gives a fragment up, as hls.js's own rules do; the choice for it is then another. */
+    /** Abandons a fragment as hls.js's own rules do; choice() then returns another level for it. */
     #restart(frag, kbps) {
         const hls = this.hls, { stats } = frag;
         if (!hls.autoLevelEnabled || this.#levelOf(kbps) < 0) return false;
@@ -198,7 +198,7 @@ class Adapter {
     }
 
     #seek(t) {
-        this.#decided = null; // hls.js gives it up
+        this.#decided = null; // hls.js cancels it
         const { track } = this.core;
         const details = this.hls.levels[this.hls.loadLevel]?.details;
         if (!track?.chunks || !details) return;
@@ -208,13 +208,13 @@ class Adapter {
 
     /* ----- measuring ----- */
 
-    /** Media from the picture to time t. hls.js goes to where it starts once the first fragment is buffered. */
+    /** Media from the playhead to time t. hls.js seeks to its start once the first fragment is buffered. */
     #ahead(t) {
         const { media, hasEnoughToStart, startPosition } = this.hls;
         return t - Math.max(media?.currentTime ?? 0, hasEnoughToStart === false ? startPosition : 0);
     }
 
-    /** Media beyond which hls.js asks for nothing more at a bitrate. */
+    /** Buffer at which hls.js stops requesting, at a bitrate. */
     #bufferMaxS(kbps) {
         const { maxBufferSize, maxBufferLength, maxMaxBufferLength } = this.hls.config;
         return Math.min(Math.max(maxBufferSize * 8 / 1000 / kbps, maxBufferLength), maxMaxBufferLength);
@@ -225,14 +225,14 @@ const isVideo = frag => frag?.type === 'main' && typeof frag.sn === 'number' && 
 const rateIs = (level, kbps) => sameRate(level.bitrate / 1000, kbps);
 
 /**
- * A loader that keeps what has arrived for as long as `begin` says.
+ * A loader that holds what has arrived until the function from `begin` settles.
  * @param {object} Loader class of hls.js's loader interface
- * @param {(context: object) => ((response, stats) => Promise|null)|null} begin is called for every
- *     load, what it returns with the answer
+ * @param {(context: object) => ((response, stats) => Promise|null)|null} begin called for every
+ *     load; the returned function is called with the answer
  */
 function held(Loader, begin) {
     return class extends Loader {
-        #gone = false; // given up while it was held
+        #gone = false; // aborted while it was held
 
         load(context, config, callbacks) {
             const arrived = guard(begin, context);

@@ -7,17 +7,17 @@
  *     const abrd = attach(player, { server: 'http://127.0.0.1:8080', profile: 'live' });
  *     await player.load('https://example.org/video.mpd');
  *
- * attach() comes before load(). It wraps the manager that the configured abrFactory makes.
+ * attach() comes before load(). It wraps the manager that the configured abrFactory creates.
  *
- * Shaka is held in its response filter: the manifest (with HLS the first media playlist) for the
- * answer to chunk 0, each segment for that to the next. The manager gives the answer as the variant
- * to play while it fits, and else its own choice (core.js). It is asked when the segment has been
- * appended, not before: Shaka gives up what it is loading when the variant changes meanwhile.
+ * Shaka is held in its response filter: the manifest (with HLS the first media playlist) until the
+ * decision for chunk 0, each segment until the decision for the next one. The manager returns the
+ * decision as the variant to play if it fits, else its own choice (core.js). It is called when the
+ * segment has been appended, not before: Shaka cancels a download when the variant changes.
  *
- * Download time is what Shaka says it took. The buffer is what the player will hold when it asks for
+ * Download time is the time that Shaka reports. The buffer is what the player will hold when it requests
  * the next chunk: media up to the end of the arrived one, but no more than bufferingGoal. Several
- * periods are one session. With HLS the first segment may be the player's own choice, as the variant
- * is chosen before any playlist tells how long a chunk is.
+ * periods are one session. With HLS the player may choose the first segment, since it chooses the
+ * variant before any playlist has the length of a chunk.
  *
  * @module abrd/shaka
  */
@@ -33,7 +33,7 @@ const MANIFEST = 0, SEGMENT = 1;
 const MEDIA_SEGMENT = 1, MEDIA_PLAYLIST = 2, MASTER_PLAYLIST = 3, MPD = 4;
 
 /**
- * Puts the daemon in charge of the video bitrate. Call it before player.load().
+ * Lets the daemon decide the video bitrate. Call it before player.load().
  * @param {object} player a shaka.Player
  * @param {import('./lib/types').Options} [options]
  * @returns {import('./lib/types').Handle}
@@ -48,9 +48,9 @@ class Adapter {
     #live = false;
     #variants = [];
     #own = null;        // the manager of the player
-    #playing = null;    // variant of the segment under way
-    #chunk;             // its number; its index may be gone when it comes
-    #ours = false;      // it was decided, and nothing is known of the next: stay
+    #playing = null;    // variant of the current segment
+    #chunk;             // its number; its index may be gone when it arrives
+    #ours = false;      // it was decided, and there is no decision for the next: stay
     #unwatch = () => {};
 
     constructor(player, options) {
@@ -63,7 +63,7 @@ class Adapter {
     #install() {
         const p = this.#player, core = this.#core;
         const { abrFactory, streaming } = p.getConfiguration();
-        // what is fetched ahead was chosen before the answer
+        // prefetched segments would be chosen before the decision
         p.configure({ abrFactory: () => this.#wrap(abrFactory()), streaming: { disableVideoPrefetch: true } });
         core.undo(() => p.configure({
             abrFactory, streaming: { disableVideoPrefetch: streaming.disableVideoPrefetch },
@@ -78,7 +78,7 @@ class Adapter {
         const listen = (event, fn) => core.tie(p, 'addEventListener', 'removeEventListener', event, fn);
         listen('segmentappended', e => {
             if (e.contentType !== 'video') return;
-            this.#ours = false; // it is in the buffer: what comes next? none while ABR is switched off
+            this.#ours = false; // it is in the buffer: choose the next; does nothing while ABR is switched off
             this.#own.trySuggestStreams();
         });
         const stop = () => { this.#ours = false; this.#unwatch(); };
@@ -86,7 +86,7 @@ class Adapter {
         core.undo(stop);
     }
 
-    /* ----- what Shaka calls ----- */
+    /* ----- called by Shaka ----- */
 
     #wrap(own) {
         this.#own = own;
@@ -111,7 +111,7 @@ class Adapter {
 
     #choose(own) {
         const d = this.#core.choice();
-        // after an error Shaka disables what it played
+        // after an error Shaka disables the variant that it played
         if (!d) return this.#ours && this.#variants.includes(this.#playing) ? this.#playing : own();
         const { restrictions } = this.#player.getConfiguration().abr;
         const fitting = this.#variants.filter(v => sameRate(rateOf(v), d.kbps) && isAllowed(v, restrictions));
@@ -140,7 +140,7 @@ class Adapter {
         return read[context?.type]?.call(this, text, response, context);
     }
 
-    /* ----- the way of one source ----- */
+    /* ----- one source ----- */
 
     #manifest(text, { uri }) {
         const plan = readManifest(text, uri);
@@ -181,7 +181,7 @@ class Adapter {
         return fitting.find(v => v.audio === this.#playing?.audio) ?? fitting[0];
     }
 
-    /** As Shaka counts, where all are there from the beginning: they need not be of one length. */
+    /** The number of a chunk. For VOD it is Shaka's own, since chunks may differ in length. */
     #chunkOf({ stream, segment: { startTime } }) {
         const core = this.#core;
         return this.#live ? Math.round((startTime - core.origin(startTime)) / core.track.chunkS) :
@@ -200,7 +200,7 @@ class Adapter {
 
     #seek(t) {
         if (this.#live || !this.#core.track) return;
-        // Shaka looks a little before, as manifests may be inexact
+        // Shaka looks slightly earlier, since manifests may be inexact
         const { inaccurateManifestTolerance: early = 0 } = this.#player.getConfiguration().streaming;
         const chunk = this.#playing?.video.segmentIndex?.find(Math.max(t - early, 0));
         if (chunk != null) this.#core.seek(chunk);
@@ -213,7 +213,7 @@ const isVideo = context => context?.type === MEDIA_SEGMENT && context.stream?.ty
     context.segment;
 const rateOf = variant => (variant?.video?.bandwidth || variant?.bandwidth) / 1000;
 
-/** Whether abr.restrictions let Shaka choose it; what a variant does not say is no hindrance. */
+/** Whether abr.restrictions allow a variant; properties that it does not state are allowed. */
 function isAllowed({ bandwidth, video }, limits) {
     const fits = (of, x) => !(x < limits[`min${of}`] || x > limits[`max${of}`]);
     return fits('Bandwidth', bandwidth) && fits('Width', video?.width) && fits('Height', video?.height);

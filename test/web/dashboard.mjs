@@ -291,7 +291,7 @@ async function pageTests(browser, daemon) {
     await page.close();
 }
 
-/** What no short run shows for sure: updates that were rolled back, experts set aside. */
+/** What no short run shows for sure: updates that were rolled back, experts disabled. */
 async function rollbackTest(browser, daemon) {
     await test('dashboard: what was rolled back is told from what was learned', async () => {
         const learned = { policy_loss: 0, value_loss: null, entropy: 1, approx_kl: 0, clip_share: 0, explained_variance: 0, grad_norm: 1 };
@@ -305,8 +305,8 @@ async function rollbackTest(browser, daemon) {
         await until(async () => await page.locator('#versions tr').count() === 4, 'four rows');
         const rows = await page.locator('#versions tr').evaluateAll(list => list.map(r => [r.className, ...[...r.children].map(c => c.textContent)]));
         assert.deepEqual(rows.map(([kind, version, , what, score]) => [kind, version, what, score]), [
-            ['order', '5', 'experts set aside or let in', '0.5000'], ['rollback', '–', 'rolled back to 4', '–'],
-            ['rollback', '–', 'rolled back to 4', '0.2500'], ['start', '4', 'began here', '0.5000']]);
+            ['order', '5', 'experts disabled or enabled', '0.5000'], ['rollback', '–', 'rolled back to 4', '–'],
+            ['rollback', '–', 'rolled back to 4', '0.2500'], ['start', '4', 'start of the daemon', '0.5000']]);
         const colour = kind => page.evaluate(k => getComputedStyle(document.querySelector(`#versions .${k} td`)).color, kind);
         assert.notEqual(await colour('rollback'), await colour('start'));
         await page.close();
@@ -406,7 +406,7 @@ async function frugalTest(browser) {
     await test('dashboard: a daemon that neither learns nor merges says so', async () => {
         const daemon = await new Daemon({ learn: 'off', untagged: 'default' }).start();
         const page = await open(browser, daemon, { width: 1280 });
-        for (const [where, words] of [['#versions-note', 'does not learn'], ['#actor', 'does not learn'], ['#tree', 'nothing is merged']])
+        for (const [where, words] of [['#versions-note', 'does not learn'], ['#actor', 'does not learn'], ['#tree', 'no merge in this mode']])
             await until(async () => (await page.textContent(where)).includes(words), `${where} to say so`);
         await sameAsMetrics(page, daemon);
         await steady(page);

@@ -1,9 +1,9 @@
 /**
- * charts.js - lines over time, chunks or updates (uPlot), with a key that shows values.
+ * charts.js - line charts over time, chunks or updates (uPlot), with a key that shows values.
  *
- * The key shows the values under the cursor, else the last ones. Colours are read when a chart is
- * built, and again when the system turns dark or light. A chart takes the size of its box, which the
- * style sheet fixes: data never moves the page.
+ * The key shows the values under the cursor, else the last ones. Colours are read when a chart is built,
+ * and again when the system changes between dark and light. A chart has the size of its box. The style
+ * sheet fixes this size, so data never moves the page.
  *
  * @module dashboard/charts
  */
@@ -23,7 +23,7 @@ export class Chart {
     #plot = null;
     #data = [[]];
     #keys = [];
-    #names = null; // of the values of x
+    #names = null; // labels of x
 
     /**
      * @param {Element} box
@@ -42,14 +42,14 @@ export class Chart {
         this.build();
     }
 
-    /** Other lines from now on, when they are others. */
+    /** Replaces the lines if their names differ. */
     lines(series) {
         if (series.map(s => s.name).join() === this.how.series.map(s => s.name).join()) return;
         this.how.series = series;
         this.build();
     }
 
-    /** columns: x, ascending, then one per line; names: what stands below x = 0, 1, 2, ... */
+    /** columns: x, ascending, then one per line; names: labels of x = 0, 1, 2, ... */
     draw(columns, names = null) {
         this.#names = names;
         this.#data = [columns[0], ...columns.slice(1).map(clean)];
@@ -67,7 +67,7 @@ export class Chart {
         while (this.#data.length <= series.length) this.#data.push(this.#data[0].map(() => null));
         this.#data.length = series.length + 1;
         if (window.uPlot) this.#plot = new window.uPlot(this.#options(), this.#data, this.canvas);
-        else text(this.canvas, 'no curve: uPlot is not here (make web)');
+        else text(this.canvas, 'no chart: uPlot is not installed (make web)');
         this.#tell(null);
     }
 
@@ -91,7 +91,7 @@ export class Chart {
             series: [{}, ...how.series.map(s => ({
                 stroke: css(s.colour), fill: s.fill && css(s.fill), width: s.points ? 0 : 2, dash: s.dash,
                 paths: s.step ? window.uPlot.paths.stepped({ align: 1 }) : s.points ? () => null : undefined,
-                // a line of a few points may have none beside each other
+                // in a line of few points no two may be adjacent
                 points: { show: !!s.points || (how.x !== 'time' && (u => u.data[0].length < 24)), size: s.points ? 8 : 5, fill: css(s.colour), stroke: css(s.colour) },
                 spanGaps: false,
             }))],

@@ -1,10 +1,11 @@
 /**
- * daemon.js - the daemon's event stream and what is asked beside it.
+ * daemon.js - the daemon's event stream, and requests for other data.
  *
- * One stream, only while the page is seen: a daemon that nobody watches formats no events.
+ * The page has one stream, only while it is visible: without a stream the daemon formats no events.
  *
- * Who looks from elsewhere is told no sessions, as who knows one may speak for it, unless he has the
- * daemon's token: behind the page's address, `#token=TOKEN`, where no server hears of it.
+ * From another machine the daemon sends no sessions, since a client that knows a session's id can act for
+ * it. With the daemon's token it sends them. The token is in the fragment of the page's address,
+ * `#token=TOKEN`, which no server receives.
  *
  * @module dashboard/daemon
  */
@@ -14,7 +15,7 @@ export class Daemon extends EventTarget {
     #events = null;
     #again = 0;
 
-    /** @param {string} server '' is where the page comes from */
+    /** @param {string} server '' is the origin of the page */
     constructor(server) {
         super();
         this.server = server;
@@ -23,16 +24,16 @@ export class Daemon extends EventTarget {
     }
 
     open() {
-        if (this.#events || document.hidden) return; // a page may be opened where nobody sees it
+        if (this.#events || document.hidden) return; // a page may be opened in the background
         const url = `${this.server}/v1/events`, { token } = this;
         const events = this.#events = token ? new TokenStream(url, token) : new EventSource(url);
         for (const type of ['stats', 'session', 'decision', 'reward', 'withheld'])
             events.addEventListener(type, e => this.#tell(type, JSON.parse(e.data)));
-        // a stream that begins may be that of another process: what is known of the one before is old
+        // the new stream may be that of another process, so earlier data may be obsolete
         events.onopen = () => this.#tell('open');
         events.onerror = () => {
             this.#tell('gone');
-            // a refusal ends the stream for good; a lost connection it mends itself
+            // EventSource reconnects after a lost connection, but not after a refusal
             if (events.readyState !== EventSource.CLOSED) return;
             this.close();
             this.#again = setTimeout(() => this.open(), 3000);
@@ -47,7 +48,7 @@ export class Daemon extends EventTarget {
 
     #tell(type, detail) { this.dispatchEvent(new CustomEvent(type, { detail })); }
 
-    /** JSON from a path, null when it cannot be had, false when there is no such thing. */
+    /** JSON from a path; null after a failure, false after 404. */
     async get(path) {
         try {
             const answer = await fetch(this.server + path);
@@ -59,8 +60,8 @@ export class Daemon extends EventTarget {
 }
 
 /**
- * Runs fn, which may be slow, when it is asked to: one at a time, at most every `ms`, and once
- * more when it was asked meanwhile.
+ * Returns a function that runs fn: one run at a time, at most one per `ms`. A call during a run causes
+ * one more run.
  */
 export function paced(fn, ms) {
     let busy = false, again = false;

@@ -1,9 +1,9 @@
 /**
- * dom.js - elements, and numbers that say which metric they are.
+ * dom.js - elements, and numbers that name their metric.
  *
- * A number on the page that Prometheus can read too has `data-metric`, the sample as it stands in
- * /metrics; with `data-over` it is divided by the sum of those samples, and `data-scale` is what
- * it was multiplied by (percent: 100). So whoever looks can check, and the tests do.
+ * A number that is also in /metrics has `data-metric`, the name of the sample there. `data-over` lists
+ * samples by whose sum it is divided. `data-scale` is the factor that it is multiplied by (percent:
+ * 100). The tests compare page and metrics this way.
  *
  * @module dashboard/dom
  */
@@ -27,16 +27,16 @@ function set(e, attributes) {
         if (value !== null && value !== undefined) e.setAttribute(name, value);
 }
 
-/** Writes only what has changed, so that nothing else is laid out. */
+/** Writes only if the text has changed, to avoid layout work. */
 export function text(e, value) {
     if (e.textContent !== value) e.textContent = value;
 }
 
 const NONE = '–';
 
-const formats = []; // by digits: making one costs more than using it a hundred times
+const formats = []; // by digits: to create one costs more than to use it a hundred times
 
-/** 1234.5 -> "1,234.5"; what is no number is a dash. */
+/** 1234.5 -> "1,234.5"; a dash if it is not a number. */
 export function number(v, digits = 0) {
     if (v === null || v === undefined || !Number.isFinite(v)) return NONE;
     formats[digits] ??= new Intl.NumberFormat('en', { minimumFractionDigits: digits, maximumFractionDigits: digits });
@@ -50,9 +50,9 @@ export const sample = (name, labels = {}) => {
 };
 
 /**
- * Shows a number and says which metric it is.
+ * Shows a number and names its metric.
  * @param {Element} e
- * @param {number|null} value as the metric has it
+ * @param {number|null} value as in /metrics
  * @param {{metric: string, over?: string[], digits?: number, scale?: number, unit?: string}} how
  */
 export function metric(e, value, { metric: name, over, digits = 0, scale = 1, unit = '' }) {
@@ -64,7 +64,7 @@ export function metric(e, value, { metric: name, over, digits = 0, scale = 1, un
     return e;
 }
 
-/** The rows of a table body, made anew only when their number or keys change. */
+/** The rows of a table body; creates them only if the keys have changed. */
 export function rows(body, keys, make) {
     const wanted = keys.join('\u0000');
     if (body.dataset.keys === wanted) return [...body.children];

@@ -1,6 +1,5 @@
 /**
- * learner.js - what every update gave, the versions that came of it, and whether the weights can
- * still learn.
+ * learner.js - the results of each update, the versions of the policy, and the plasticity of the weights.
  *
  * @module dashboard/learner
  */
@@ -31,10 +30,10 @@ const CHARTS = {
 
 const WHAT = {
     earlier: () => 'before this start',
-    start: () => 'began here',
+    start: () => 'start of the daemon',
     update: () => 'learned',
     rollback: u => `rolled back to ${u.version}`,
-    order: () => 'experts set aside or let in',
+    order: () => 'experts disabled or enabled',
 };
 
 const when = at => {
@@ -46,7 +45,7 @@ export class LearnerPanel {
     updates = [];
     #daemon;
     #seen = '';
-    #life = 0; // of the daemon
+    #life = 0; // counts starts of the daemon
     #charts;
     #load;
 
@@ -58,7 +57,7 @@ export class LearnerPanel {
         this.#load = paced(() => this.#fetch(), 500);
     }
 
-    /** Another daemon, or another life of it: its numbers begin anew. */
+    /** The daemon may have restarted: its numbers begin again. */
     forget() {
         this.updates = [];
         this.known = false;
@@ -69,7 +68,7 @@ export class LearnerPanel {
     show(s) {
         this.stats = s;
         const now = [s.policy, s.learner.updates, s.learner.rollbacks].join();
-        // the weights of a start are measured a moment after it
+        // after a start the weights are measured with a delay
         if (now !== this.#seen || !this.known) this.#load();
         this.#seen = now;
     }
@@ -102,7 +101,7 @@ export class LearnerPanel {
         const body = $('versions');
         const lines = rows(body, list.map(u => u.number), () => el('tr', {},
             el('th', { scope: 'row' }), el('td'), el('td', { class: 'words' }), el('td'), el('td')));
-        // what stands in /metrics: the version in use, and the score of the last update
+        // these two are in /metrics: the version in use, and the score of the last update
         const current = this.updates.findLast(u => u.kind !== 'rollback');
         const last = this.updates.findLast(u => u.learned);
         const best = this.stats.learning ? this.stats.learner.check_best : null;
@@ -116,20 +115,20 @@ export class LearnerPanel {
             text(what, WHAT[u.kind](u));
             if (u === last && this.stats.learning) metric(score, u.score, { metric: 'abrd_learner_check_score', digits: 4 });
             else text(score, number(u.score, 4));
-            // in tenths of a percent, and never minus nothing
+            // in tenths of a percent, and never -0
             const share = u.score !== null && best ? Math.round(1000 * (u.score - best) / Math.abs(best)) / 10 + 0 : null;
             text(off, share === null ? '–' : `${share > 0 ? '+' : ''}${number(share, 1)} %`);
         });
         const { learner: l } = this.stats, note = $('versions-note');
         if (!this.stats.learning) text(note, 'this daemon does not learn');
-        else note.replaceChildren(`${number(l.updates)} published, ${number(l.rollbacks)} rolled back, of ${number(l.steps)} chunks; best score `,
+        else note.replaceChildren(`${number(l.updates)} published, ${number(l.rollbacks)} rolled back, from ${number(l.steps)} chunks; best score `,
             metric(el('b'), best, { metric: 'abrd_learner_check_best', digits: 4 }));
     }
 }
 
 const HEADS = ['expert', 'layer', 'dormant', 'rank', 'effective', 'weights'];
 
-/** A row for each layer of each expert. */
+/** A row per layer of each expert. */
 function showPlasticity(table, network, experts, learning) {
     if (!table.tHead) {
         table.append(el('thead', {}, el('tr', {}, ...HEADS.map(h => el('th', { scope: 'col' }, h)))), el('tbody'));
@@ -151,7 +150,7 @@ function showPlasticity(table, network, experts, learning) {
         const [name, , dormant, rank, effective, weights] = lines[r].children;
         if (i === 0) text(name, `${k}`);
         lines[r].title = x.reached ? `expert ${k} is chosen for ${number(100 * x.share, 1)} % of the states` :
-            `expert ${k} is reached by none of the states`;
+            `expert ${k} is chosen for none of the states`;
         const at = what => sample(`abrd_policy_layer_${what}`, { network, expert: k, layer: i });
         const put = (e, v, what, how) => i === 'head' || v === undefined ? text(e, i === 'head' ? '' : '–') :
             metric(e, v, { metric: at(what), ...how });

@@ -1,7 +1,7 @@
 /**
- * main.js - the dashboard: what the daemon tells once a second goes to every part of the page.
+ * main.js - the dashboard: passes the daemon's events to the parts of the page.
  *
- * Address: ?server=http://other:8080 (which must allow this origin), ?session=ID.
+ * Parameters of the address: ?server=http://other:8080 (it must allow this origin), ?session=ID.
  *
  * @module dashboard/main
  */
@@ -26,8 +26,8 @@ function show(up, line) {
 }
 
 /**
- * What the figures are shown in: what quality is worth to each profile, and who the experts are.
- * Anybody may PUT a profile at any time, and no event tells: so it is asked for now and then.
+ * The weight of quality of each profile, and the number of experts. Profiles change at any time without
+ * an event, so they are read again every ten seconds.
  */
 const frame = paced(async () => {
     const [told, policy] = await Promise.all([daemon.get('/v1/profiles'), daemon.get('/v1/policy')]);
@@ -43,7 +43,7 @@ daemon.addEventListener('stats', async ({ detail: s }) => {
     const framed = frame(), wait = first;
     first = false;
     if (wait) await framed;
-    series.add(s.at, s); // by the daemon's clock: a page may be late
+    series.add(s.at, s); // by the daemon's clock: the page may receive it late
     overview.show(series, s);
     learner.show(s);
     merge.show(s);
@@ -51,8 +51,8 @@ daemon.addEventListener('stats', async ({ detail: s }) => {
     show(true, s.draining ? 'the daemon is stopping' : !s.store_ok ? 'the store refuses writes' :
         `policy version ${s.policy}${s.learning ? ', learning' : ', not learning'}`);
 });
-daemon.addEventListener('gone', () => show(false, 'the daemon does not answer; looking for it'));
+daemon.addEventListener('gone', () => show(false, 'the daemon does not answer; reconnecting'));
 daemon.open();
 
-/** for the curious, and for tests */
+/** For the console of the browser, and for the tests. */
 window.dashboard = { series, overview, session, learner, merge };

@@ -1,5 +1,5 @@
 /**
- * merge.js - viewers without a hint: the merge on the simplex, Tanbr's tree, its slots.
+ * merge.js - viewers without a hint: the merge on the simplex, Tanbr's tree and the slots.
  *
  * @module dashboard/merge
  */
@@ -10,9 +10,9 @@ import { el, metric, number, rows, sample, svg, text } from './dom.js';
 import { icicle, onPlane } from './series.js';
 
 const MODES = {
-    default: 'get the router, asked with the mean hint',
-    identify: 'get the router, asked with a guessed hint',
-    merge: 'get one expert, merged anew every slot',
+    default: 'the router decides, with the mean hint',
+    identify: 'the router decides, with an estimated hint',
+    merge: 'one expert decides, merged again in each slot',
 };
 const SIZE = 260, TRAIL = 12;
 
@@ -25,7 +25,7 @@ export class MergePanel {
     constructor(daemon) {
         this.#daemon = daemon;
         this.slots = new Chart($('chart-slots'), { label: 'reward of the slots', x: 'slot', digits: 3, series: [
-            { name: 'earned', colour: '--abrd', step: true },
+            { name: 'actual', colour: '--abrd', step: true },
             { name: 'expected', colour: '--ink-3', dash: [4, 3], step: true }] });
         this.#load = paced(() => this.#fetch(), 1000);
     }
@@ -46,7 +46,7 @@ export class MergePanel {
 
     #facts() {
         const { stats: u, view: v } = this;
-        const facts = [['sessions', u.sessions, 'abrd_untagged_sessions_total'], ['slots over', u.slots, 'abrd_slots_total']];
+        const facts = [['sessions', u.sessions, 'abrd_untagged_sessions_total'], ['slots', u.slots, 'abrd_slots_total']];
         if (u.weights.length) facts.push(['expected', u.expected, 'abrd_merge_expected', 3]);
         if (u.weights.length && v?.nodes) {
             const leaves = v.nodes.filter(n => n.leaf && n.active);
@@ -55,7 +55,7 @@ export class MergePanel {
         }
         const exam = v?.exam;
         if (exam && u.weights.length) {
-            facts.push(['loses at most', exam.loss, 'abrd_merge_exam_loss', 3], ['of the choice', exam.merge_share, sample('abrd_untagged_served_share', { served: 'merge' }), 2]);
+            facts.push(['largest loss', exam.loss, 'abrd_merge_exam_loss', 3], ['share of the learned merge', exam.merge_share, sample('abrd_untagged_served_share', { served: 'merge' }), 2]);
             if (exam.kept_slots) facts.push(['slots kept', exam.kept_slots, 'abrd_merge_kept_total']);
         }
         const spans = rows($('merge-facts'), facts.map(([name]) => name), name => el('span', {}, `${name} `, el('b')));
@@ -68,7 +68,7 @@ export class MergePanel {
         if (!view) return;
         this.view = view;
         if (!view.nodes) {
-            for (const id of ['simplex', 'tree']) $(id).replaceChildren(el('p', { class: 'note' }, 'nothing is merged here'));
+            for (const id of ['simplex', 'tree']) $(id).replaceChildren(el('p', { class: 'note' }, 'no merge in this mode'));
             return;
         }
         $('simplex').replaceChildren(simplex(view));
@@ -92,7 +92,7 @@ function bars(list, names, shares, name) {
 const weights = (names, x) => x.map((w, k) => [w, names[k]]).filter(([w]) => w > 0.005)
     .sort((a, b) => b[0] - a[0]).map(([w, name]) => `${name} ${number(100 * w)} %`).join(', ');
 
-/** The simplex over the experts, seen from above: leaves, the last slots, and this one. */
+/** The simplex of the experts in the plane: leaves, the last slots and the current one. */
 function simplex({ experts, nodes, chosen, slots, weights: now }) {
     const c = SIZE / 2, r = SIZE * (experts.length === 4 ? 0.5 : 0.4);
     const at = x => onPlane(x).map(v => c + r * v);
@@ -124,7 +124,7 @@ function simplex({ experts, nodes, chosen, slots, weights: now }) {
     return picture;
 }
 
-/** Root above, leaves below; what was visited more often is stronger, the way to the choice is framed. */
+/** Root at the top, leaves at the bottom. Darker nodes have more visits; the path to the choice is framed. */
 function tree({ experts, nodes, chosen }) {
     const width = 520, height = SIZE, place = icicle(nodes);
     const depth = Math.max(...nodes.map(n => n.depth)) + 1, row = height / depth;
@@ -132,14 +132,14 @@ function tree({ experts, nodes, chosen }) {
     const way = new Set();
     for (let i = chosen; i >= 0; i = nodes[i].parent) way.add(i);
     const picture = svg('svg', { viewBox: `0 0 ${width} ${height}`, preserveAspectRatio: 'none', role: 'img',
-        'aria-label': `${nodes.length} nodes, ${depth} levels` + (chosen >= 0 ? `; the choice lies ${nodes[chosen].depth} deep` : '') });
+        'aria-label': `${nodes.length} nodes, ${depth} levels` + (chosen >= 0 ? `; the choice is at depth ${nodes[chosen].depth}` : '') });
     const rect = (n, i) => svg('rect', {
         x: (width * place[i].from).toFixed(2), y: (row * n.depth).toFixed(2),
         width: (width * (place[i].to - place[i].from)).toFixed(2), height: row.toFixed(2),
         class: way.has(i) ? 'way' : n.active ? 'node' : 'node dead',
         'fill-opacity': way.has(i) ? 1 : (0.08 + 0.82 * Math.log1p(n.visits) / most).toFixed(2),
     }, svg('title', {}, n.active ? `depth ${n.depth}, visited ${number(n.visits)} times: ${weights(experts, n.x)}` :
-        `depth ${n.depth}: misses the simplex`));
+        `depth ${n.depth}: outside the simplex`));
     nodes.forEach((n, i) => picture.append(rect(n, i)));
     return picture;
 }

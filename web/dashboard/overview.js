@@ -1,5 +1,5 @@
 /**
- * overview.js - tiles, decisions a second, sessions, and what each profile has got.
+ * overview.js - tiles, decisions per second, sessions, and the results of each profile.
  *
  * @module dashboard/overview
  */
@@ -8,7 +8,7 @@ import { Chart } from './charts.js';
 import { el, metric, number, rows, sample, text } from './dom.js';
 import { specialisation } from './series.js';
 
-/** profile -> colour and dash; the same in every chart */
+/** colour and dash of each profile, the same in every chart */
 const LOOKS = [['--c0'], ['--c1'], ['--c2'], ['--c3'], ['--c4', [6, 3]], ['--c5', [6, 3]], ['--c6', [2, 3]]];
 const look = i => LOOKS[Math.min(i, LOOKS.length - 1)];
 
@@ -25,17 +25,17 @@ const TILES = {
 };
 
 export class Overview {
-    /** weights of quality, by profile: rewards over them are on one scale */
+    /** weights of quality, by profile: rewards divided by them are on one scale */
     units = {};
-    /** of the actor */
+    /** number of experts of the actor */
     experts = 1;
 
     constructor() {
-        this.rate = new Chart($('chart-rate'), { label: 'decisions a second', x: 'time', zero: true, digits: 1,
+        this.rate = new Chart($('chart-rate'), { label: 'decisions per second', x: 'time', zero: true, digits: 1,
             series: [{ name: 'decisions / s', colour: '--abrd', fill: '--abrd-soft' }] });
-        this.live = new Chart($('chart-live'), { label: 'sessions under way', x: 'time', zero: true,
+        this.live = new Chart($('chart-live'), { label: 'live sessions', x: 'time', zero: true,
             series: [{ name: 'sessions', colour: '--buffer', fill: '--buffer-fill', step: true }] });
-        this.reward = new Chart($('chart-reward'), { label: 'mean reward of a chunk by profile', x: 'time',
+        this.reward = new Chart($('chart-reward'), { label: 'mean reward per chunk by profile', x: 'time',
             zero: true, digits: 2, series: [] });
     }
 
@@ -47,7 +47,7 @@ export class Overview {
         text($('tile-rate'), number(rate.at(-1), 1));
         this.rate.draw([t, rate]);
         this.live.draw([t, live]);
-        // the counters of a profile that was deleted stay
+        // counters remain after a profile is deleted
         const names = [...reward.keys()].filter(name => name in this.units || name === 'custom');
         this.reward.lines(names.map((name, i) => ({ name, colour: look(i)[0], dash: look(i)[1] })));
         this.reward.draw([t, ...names.map(name => reward.get(name)
@@ -99,7 +99,7 @@ export class Overview {
             text(cells[experts], number(total));
         });
         const s = specialisation(profiles.map(p => Array.from({ length: experts }, (_, k) => p.expert[k] ?? 0)));
-        text($('matrix-note'), s === null ? 'nobody was asked yet' :
-            `specialisation ${number(100 * s)} %: what the profile tells of the expert, of what there is to know. Merges are not counted.`);
+        text($('matrix-note'), s === null ? 'no decisions yet' :
+            `specialisation ${number(100 * s)} %: how much of the choice of expert the profile explains. Merges are not counted.`);
     }
 }

@@ -1,12 +1,12 @@
 /**
- * series.js - from counters that are read once a second to curves; pure, no page.
+ * series.js - curves from counters that are read once per second; does not use the page.
  *
  * @module dashboard/series
  */
 
-/** The last readings of some counters, and what happened between them. */
+/** The last readings of the counters, and curves from them. */
 export class Series {
-    /** @param {number} keepS how far back it reaches [s] */
+    /** @param {number} keepS length of the curves [s] */
     constructor(keepS = 600) {
         this.keepS = keepS;
         this.clear();
@@ -18,7 +18,7 @@ export class Series {
         this.columns = { t: [], rate: [], live: [], reward: new Map() };
     }
 
-    /** A reading at t seconds. Counts that fell are those of another process: all begins anew. */
+    /** Adds a reading at t seconds. Counters that fell belong to a new process: the curves begin again. */
     add(t, s) {
         const last = this.readings.at(-1);
         if (last && (s.decisions < last.s.decisions || s.rewards < last.s.rewards)) this.clear();
@@ -40,20 +40,20 @@ export class Series {
         }
     }
 
-    /** The oldest reading that is at most `s` seconds before the newest, but not that itself. */
+    /** The oldest reading at most `s` seconds before the newest one, but not the newest itself. */
     #since(s) {
         const now = this.readings.at(-1);
         const first = this.readings.find(r => r.t >= now.t - s);
         return first === now ? this.readings.at(-2) : first;
     }
 
-    /** Decisions a second over the last `s` seconds; null before the second reading. */
+    /** Decisions per second over the last `s` seconds; null before the second reading. */
     rate(s) {
         const now = this.readings.at(-1), then = this.readings.length > 1 ? this.#since(s) : null;
         return then ? (now.s.decisions - then.s.decisions) / (now.t - then.t) : null;
     }
 
-    /** Mean reward of a chunk of this profile within `s` seconds; null when there was none. */
+    /** Mean reward per chunk of this profile over the last `s` seconds; null without chunks. */
     reward(name, s) {
         if (this.readings.length < 2) return null;
         const of = r => r.s.profiles.find(p => p.name === name) ?? { rewards: 0, reward_sum: 0 };
@@ -64,11 +64,11 @@ export class Series {
 }
 
 /**
- * The newest steps of a session as columns, one row per step: the same chunk may come again after a
- * seek. What nobody decided the player did, at a level of its own; it was not asked for the buffer
- * then, nor when the session was opened.
+ * The newest steps of a session as columns, one row per step: a seek may repeat a
+ * chunk. A chunk without a decision has the player's own level and no buffer; the buffer is not known
+ * for the opening of the session either.
  *
- * @param {object} h the session's history, as the daemon tells it
+ * @param {object} h the session's history, as the daemon sends it
  * @param {number} most rows
  */
 export function watched(h, most) {
@@ -83,14 +83,14 @@ export function watched(h, most) {
     };
 }
 
-/** Sessions that were heard of lately, the last one first. */
+/** The sessions with recent events, the latest first. */
 export class Roster {
-    #heard = new Map(); // id -> {id, at, profile, chunk}, in the order of first hearing
+    #heard = new Map(); // id -> {id, at, profile, chunk}, in the order of their first events
 
-    /** @param {number} most that are remembered */
+    /** @param {number} most sessions to remember */
     constructor(most = 24) { this.most = most; }
 
-    /** An event "session", "decision" or "reward" at t seconds; who is watched keeps his place. */
+    /** An event "session", "decision" or "reward" at t seconds; the watched session is never dropped. */
     hear(t, e, watched = null) {
         const known = this.#heard.get(e.session);
         const s = known ?? { id: e.session };
@@ -108,7 +108,7 @@ export class Roster {
 
     get(id) { return this.#heard.get(id) ?? null; }
 
-    /** Whom to watch: the one that is watched until it is over or silent, else who was heard just now. */
+    /** The session to watch: the current one until it is over or silent, else the one with the latest event. */
     follow(id, t, silentS = 20) {
         const now = this.#heard.get(id);
         if (now && !now.over && now.at > t - silentS) return id;
@@ -117,8 +117,8 @@ export class Roster {
 }
 
 /**
- * How far the experts are specialists: what one learns of the expert by knowing the profile, of
- * what there is to know: I(profile; expert) / H(expert), 0 .. 1. counts: (profiles, experts).
+ * Specialisation of the experts: the share of the expert's entropy that the profile explains,
+ * I(profile; expert) / H(expert), 0 .. 1. counts: (profiles, experts).
  */
 export function specialisation(counts) {
     const total = counts.flat().reduce((a, b) => a + b, 0);
@@ -142,7 +142,7 @@ export function onPlane(x) {
 }
 
 /**
- * Where the nodes of a tree lie, as rows of depth; leaves have equal shares of the width, 0 .. 1.
+ * The place of each node of a tree in its row; leaves have equal shares of the width, 0 .. 1.
  * nodes: {parent}, parents first. -> [{from, to}]
  */
 export function icicle(nodes) {

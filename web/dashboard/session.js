@@ -1,5 +1,5 @@
 /**
- * session.js - one session: its buffer and its levels, chunk by chunk.
+ * session.js - one session: its buffer and its levels per chunk.
  *
  * @module dashboard/session
  */
@@ -11,15 +11,15 @@ import { Roster, watched } from './series.js';
 
 const short = id => id.slice(0, 8);
 const CELLS = 60; // chunks in the strip and in the charts
-const CHANGING = 8; // steps at the end whose outcomes may still come
-const SILENT_S = 3; // a close is told to nobody: who is silent so long is asked for
+const CHANGING = 8; // last steps, whose outcomes may still arrive
+const SILENT_S = 3; // no event reports a close: a session without events for so long is read again
 
 export class SessionPanel {
     roster = new Roster();
     watched = null; // id
     #daemon;
     #load;
-    #known = null; // the history as far as it was read
+    #known = null; // the history read so far
     #fixed = new URLSearchParams(location.search).get('session');
 
     /** @param {import('./daemon.js').Daemon} daemon */
@@ -38,7 +38,7 @@ export class SessionPanel {
             this.#load();
         });
         daemon.addEventListener('withheld', () => text($('session-facts'), 'sessions are shown on the daemon\'s own ' +
-            'machine (ssh -L 8080:localhost:8080 HOST), or with its token: #token=TOKEN behind this page\'s address'));
+            'machine (ssh -L 8080:localhost:8080 HOST), or with its token: add #token=TOKEN to the address of this page'));
         for (const type of ['session', 'decision', 'reward'])
             daemon.addEventListener(type, e => this.#heard(e.detail));
         if (this.#fixed) this.roster.hear(performance.now() / 1000, { session: this.#fixed });
@@ -57,7 +57,7 @@ export class SessionPanel {
         this.watched = this.#fixed ?? this.roster.follow(this.watched, performance.now() / 1000);
     }
 
-    /** Once a second: is who fell silent over? And the list, but not while somebody is choosing. */
+    /** Once per second: reads a silent session again, and renews the list unless it has the focus. */
     tick() {
         const now = performance.now() / 1000, watched = this.roster.get(this.watched);
         if (watched && !watched.over && watched.at < now - SILENT_S) this.#load();
@@ -65,7 +65,7 @@ export class SessionPanel {
         if (document.activeElement === select) return;
         const list = this.roster.list();
         if (this.#fixed && !list.some(s => s.id === this.#fixed)) list.unshift({ id: this.#fixed });
-        const wanted = [['', 'whoever asked last'], ...list.map(s => [s.id,
+        const wanted = [['', 'the latest session'], ...list.map(s => [s.id,
             [short(s.id), s.profile, s.over ? 'over' : s.chunk !== undefined && `chunk ${s.chunk}`].filter(Boolean).join(' · ')])];
         while (select.options.length > wanted.length) select.remove(select.options.length - 1);
         wanted.forEach(([value, label], i) => {
@@ -76,7 +76,7 @@ export class SessionPanel {
         select.value = this.#fixed ?? '';
     }
 
-    /** The history of a session: pages that were read before are not read again. */
+    /** Reads the history of a session; pages that were read before are not read again. */
     async #history(id) {
         const known = this.#known?.session === id ? this.#known : null;
         let steps = known?.steps.slice(0, -CHANGING) ?? [], first = known?.first ?? 0;
@@ -84,7 +84,7 @@ export class SessionPanel {
         do {
             page = await this.#daemon.get(`/v1/sessions/${id}${after ? `?after=${after}` : ''}`);
             if (!page) return page;
-            if (page.first !== first + steps.length) { // a daemon without a store forgets the oldest
+            if (page.first !== first + steps.length) { // a daemon without a store drops the oldest steps
                 steps = [];
                 first = page.first;
             }
@@ -99,16 +99,16 @@ export class SessionPanel {
         const id = this.watched;
         const h = id && await this.#history(id);
         if (id !== this.watched) return;
-        if (!h) text($('session-facts'), id ? `${short(id)}: the daemon does not know it` : 'nobody has asked yet');
+        if (!h) text($('session-facts'), id ? `${short(id)}: the daemon does not know it` : 'no requests yet');
         else this.show(h);
         const known = this.roster.get(id);
         if (known && h) Object.assign(known, { profile: h.profile, over: h.closed });
-        if (known && h === false) known.over = true; // lost, or a name that is none: no more to come
+        if (known && h === false) known.over = true; // the session is lost or never existed
         this.#choose();
         if (this.watched !== id) this.#load();
     }
 
-    /** @param {object} h the session's history, as the daemon tells it */
+    /** @param {object} h the session's history, as the daemon sends it */
     show(h) {
         const { steps, at, chunk, buffer, mbps, measured } = watched(h, CELLS);
         const done = h.steps.filter(s => s.reported), sum = f => done.reduce((a, s) => a + f(s), 0);
@@ -118,7 +118,7 @@ export class SessionPanel {
             last && `chunk ${last.chunk}${h.chunks ? ` of ${h.chunks}` : ''}`,
             last && `level ${last.shown}`,
             last && `buffer ${number(buffer.at(-1), 1)} s`,
-            done.length && `reward ${number(sum(s => s.reward) / done.length, 2)} a chunk`,
+            done.length && `reward ${number(sum(s => s.reward) / done.length, 2)} per chunk`,
             done.length && `stalled ${number(sum(s => s.rebuffer_s), 1)} s`,
             h.closed && 'over',
         ].filter(Boolean).join(' · '));
@@ -127,7 +127,7 @@ export class SessionPanel {
         this.#strip(h, steps);
     }
 
-    /** One cell per chunk: height its level, colour its expert. */
+    /** One cell per chunk: the height is its level, the colour its expert. */
     #strip(h, steps) {
         const top = h.ladder_kbps.at(-1);
         $('strip').replaceChildren(...steps.map(s => {

@@ -1,11 +1,11 @@
 /**
- * stream.js - the daemon's events for who has the token: EventSource sends no headers.
+ * stream.js - the daemon's events for a page with the token, which EventSource cannot send.
  *
  * @module dashboard/stream
  */
 const AGAIN_MS = 2000;
 
-/** As much of EventSource as daemon.js uses; it never gives up. */
+/** The part of EventSource that daemon.js uses; it reconnects for ever. */
 export class TokenStream extends EventTarget {
     #stop = new AbortController();
 
@@ -21,7 +21,7 @@ export class TokenStream extends EventTarget {
             try {
                 const answer = await fetch(url, how);
                 if (answer.ok) await this.#read(answer.body.pipeThrough(new TextDecoderStream()).getReader());
-            } catch { /* it ended, or cannot be had: told below */ }
+            } catch { /* ended or failed: reported below */ }
             if (how.signal.aborted) return;
             this.onerror?.();
             await new Promise(resolve => setTimeout(resolve, AGAIN_MS));

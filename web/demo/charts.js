@@ -1,7 +1,7 @@
 /**
  * charts.js - the four charts (uPlot), over one time axis and with one cursor.
  *
- * Behind the lines: amber where the player's own rules chose, red where the picture stood still.
+ * Bands behind the lines: amber where the player's own rules decided, red for stalls.
  *
  * @module demo/charts
  */

@@ -19,13 +19,13 @@ function log(text) {
 function compare(before, s) {
     if (!before) return;
     const a = before.learner, b = s.learner;
-    if (b.rollbacks > a.rollbacks) log('an update was worse and was rolled back');
+    if (b.rollbacks > a.rollbacks) log('an update failed the safety check and was rolled back');
     if (s.policy !== before.policy)
-        log(`policy version ${s.policy} is in use, after ${b.updates} updates on ${b.steps} chunks`);
+        log(`policy version ${s.policy} is in use, after ${b.updates} updates from ${b.steps} chunks`);
     if (s.store_errors > before.store_errors) log('the store refused a write');
 }
 
-/** A line per profile with experts of its own. */
+/** A row per profile with added experts. */
 function showGrown(grown) {
     $('grown').hidden = !grown.length;
     $('grown-rows').replaceChildren(...grown.map(g => {
@@ -38,16 +38,16 @@ function showGrown(grown) {
             cell.textContent = text;
             return cell;
         }));
-        row.title = `grown on policy version ${g.base_version}; gate: alpha ${g.alpha.toFixed(3)}, tau ${g.tau.toFixed(3)}; ` +
+        row.title = `added to policy version ${g.base_version}; gate: alpha ${g.alpha.toFixed(3)}, tau ${g.tau.toFixed(3)}; ` +
             `${g.learner.updates} updates, ${g.learner.rollbacks} rolled back`;
         return row;
     }));
 }
 
-/** what a network's router does, in words */
+/** The state of a network's router, in words. */
 function router(name, g, learning) {
-    const state = g.latched ? 'has settled' :
-        !learning ? 'rests' : g.converged ? `learns, ${g.converged} converged` : 'learns';
+    const state = g.latched ? 'has stopped' :
+        !learning ? 'does not learn' : g.converged ? `learns, ${g.converged} converged` : 'learns';
     return `${name}\u2019s router ${state}` +
         (g.busy.length ? `, without expert ${g.busy.join(' and ')}` : '');
 }
@@ -55,7 +55,7 @@ function router(name, g, learning) {
 function showRouters(g, learning) {
     $('routers').textContent = g ? [
         router('actor', g.actor, learning), router('critic', g.critic, learning),
-        g.routed && `${(1000 * g.rerouted / g.routed).toFixed(1)} of 1000 states changed experts in an update`,
+        g.routed && `${(1000 * g.rerouted / g.routed).toFixed(1)} of 1000 states changed their expert in the last update`,
     ].filter(Boolean).join(' \u00b7 ') : '';
 }
 
@@ -78,14 +78,14 @@ function showBars(id, names, shares, classes) {
     }));
 }
 
-/** Viewers without a hint: the mix that is estimated, and the merge that serves them. */
+/** Viewers without a hint: the estimated mix of profiles, and the merge that decides for them. */
 function showUntagged(u) {
     $('untagged').hidden = !u.sessions;
     if (!u.sessions) return;
     $('untagged-line').textContent = [
-        `viewers without a hint: ${u.sessions.toLocaleString('en')}, get ${MODES[u.mode]}`,
+        `viewers without a hint: ${u.sessions.toLocaleString('en')}, decided by ${MODES[u.mode]}`,
         `slot ${u.slots + 1}`,
-        !u.known && 'their mix is not known yet',
+        !u.known && 'mix not known yet',
         u.weights.length && `${u.leaves} leaves, depth ${u.depth}`,
         u.weights.length && u.slots && `last slot ${u.reward.toFixed(2)}`,
         u.accuracy !== null && `${(100 * u.accuracy).toFixed(0)} % of profiles guessed`,
@@ -98,7 +98,7 @@ function show(s) {
     const facts = {
         'policy version': s.policy, 'sessions now': s.sessions_live,
         decisions: s.decisions, 'chunks reported': s.rewards, 'not followed': s.not_followed,
-        'chunks learnt from': s.learner.steps, updates: s.learner.updates,
+        'chunks learned from': s.learner.steps, updates: s.learner.updates,
         'rolled back': s.learner.rollbacks,
     };
     $('daemon').replaceChildren(...Object.entries(facts).map(([name, value]) => {

@@ -1,7 +1,7 @@
 /**
- * main.js - the demo page: one player, the plugin, and what there is to see of both.
+ * main.js - the demo page: one player, the plugin, and what both do.
  *
- * The address may say how to begin: ?link=lte&profile=live&autoplay=0&rate=4&server=URL&timeout=MS
+ * Parameters of the address: ?link=lte&profile=live&autoplay=0&rate=4&server=URL&timeout=MS
  *
  * @module demo/main
  */
@@ -23,7 +23,7 @@ let recording = new Recording();
 let run = null; // {player, abrd, t0, timer, link}
 const charts = new Charts(() => recording);
 
-/** What `#profile` means for attach(): undefined lets the manifest speak, null nobody. */
+/** The option `profile` of attach() for `#profile`: undefined is the manifest's hint, null no hint. */
 function chosenProfile() {
     const value = $('profile').value;
     if (value === 'mpd') return undefined;
@@ -36,7 +36,7 @@ function settings() {
     return {
         streaming: {
             buffer: { bufferTimeDefault: 24, bufferTimeAtTopQuality: 24 },
-            // a link may be down for long; the request should then wait, as in the emulator
+            // an outage of the link may be long: the request then waits, as in the emulator
             fragmentRequestTimeout: 120000,
             lastBitrateCachingInfo: { enabled: false },
         },
@@ -76,7 +76,7 @@ function listen(player, abrd) {
     abrd.on('session', s => recording.open(s));
     abrd.on('decision', a => { recording.decision(a); showDecision(a, recording); });
     abrd.on('request', r => {
-        if (run.over) begin(); // somebody went back
+        if (run.over) begin(); // a seek back after the end
         recording.request(now(), r);
         show();
     });
@@ -95,10 +95,10 @@ function listen(player, abrd) {
     });
     player.on('playbackSeeking', () => { playing = false; });
     player.on('playbackEnded', ended);
-    player.on('error', e => notice(`The player gave up: ${e.error?.message ?? e.error}`));
+    player.on('error', e => notice(`The player stopped with an error: ${e.error?.message ?? e.error}`));
 }
 
-/** What the link can carry, and where its clock stands. */
+/** The capacity of the link over time, and the time on its clock. */
 async function readLink() {
     const mine = run;
     const asked = now();
@@ -125,7 +125,7 @@ function show() {
 }
 
 function ended() {
-    if (!run || video.currentTime < video.duration - 1) return; // it may fire early
+    if (!run || video.currentTime < video.duration - 1) return; // the event may come early
     clearInterval(run.timer);
     run.over = true;
     $('stop').disabled = true;
@@ -173,10 +173,10 @@ function options(label, names) {
     return group;
 }
 
-/** Fills the pickers; returns whether there is something to play. */
+/** Fills the selects; returns whether there is a video to play. */
 async function prepare() {
     if (!window.dashjs || !window.uPlot) {
-        notice('dash.js and uPlot are not here yet.\nRun `make web` and load this page again.');
+        notice('dash.js and uPlot are not installed.\nRun `make web`, then reload this page.');
         return false;
     }
     const links = await fetch('demo/links').then(r => r.ok ? r.json() : null, () => null);
@@ -198,8 +198,8 @@ async function prepare() {
     $('mu').hidden = $('profile').value !== 'custom';
 
     if (links.media) return true;
-    notice('There is no demo video yet.\nRun `make media` (ffmpeg needs a quarter of a minute) and start the daemon again.\n' +
-        'Without the sources: `sh share/doc/abrd/make-media.sh DIR`, then `abrd serve --media-dir DIR`.');
+    notice('There is no demo video yet.\nRun `make media` (15 seconds with ffmpeg), then restart the daemon.\n' +
+        'From an installed package: `sh share/doc/abrd/make-media.sh DIR`, then `abrd serve --media-dir DIR`.');
     return false;
 }
 
@@ -215,10 +215,10 @@ watchDaemon(server);
 show();
 const playable = await prepare();
 $('start').disabled = !playable;
-if (!playable) showWho({ mode: 'idle', reason: 'there is nothing to play' }, recording, false);
+if (!playable) showWho({ mode: 'idle', reason: 'no video to play' }, recording, false);
 if (playable && query.get('autoplay') !== '0') start();
 
-/** For whoever wants to look closer, and for the tests. */
+/** For the console of the browser, and for the tests. */
 window.demo = {
     get recording() { return recording; },
     get abrd() { return run?.abrd ?? null; },

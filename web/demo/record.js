@@ -1,21 +1,21 @@
 /**
- * record.js - what one playback was like: every chunk, and four samples a second between them.
+ * record.js - the record of one playback: every chunk, and four samples per second.
  *
- * No page in here; the charts, the tiles and the CSV file are made from it. Times are
- * seconds since the start.
+ * The charts, the tiles and the CSV file come from it. It does not use the page. Times are seconds since
+ * the start.
  *
  * @module demo/record
  */
 
 /**
- * What one chunk earned: mu_q * q(R) - mu_s * |dq| - mu_t * stall, as the daemon computes it.
+ * The reward of one chunk: mu_q * q(R) - mu_s * |dq| - mu_t * stall, as the daemon computes it.
  * @param {{mu: number[], utility: string}} qoe
  */
 export function reward(qoe, kbps, before, stallS, lowest) {
     const [quality, change, stall] = qoe.mu;
     const q = r => qoe.utility === 'log' ? Math.log(r / lowest) :
         qoe.utility === 'pamoe' ? Math.log(r / 1000 + 0.7) - 10 / r : r / 1000;
-    // the PA-MoE authors' utility counts a change in Mbit/s
+    // the utility of the PA-MoE authors counts a switch in Mbit/s
     const d = before === null ? 0 :
         Math.abs(qoe.utility === 'pamoe' ? (kbps - before) / 1000 : q(kbps) - q(before));
     return quality * q(kbps) - change * d - stall * stallS;
@@ -42,9 +42,9 @@ export class Recording {
     chunks = [];        // in the order of the requests
     qoe = null;         // {mu, utility}: what the rewards are computed with
     ladder = [];
-    session = null;     // as the daemon opened it
+    session = null;     // the daemon's answer when it was opened
     stalls = [];        // {from, to}; to null while it lasts
-    link = null;        // {time_s, mbps, now_s} and offset: link clock = t + offset
+    link = null;        // {time_s, mbps, now_s} and offset: time on the link's clock = t + offset
     /** columns of the charts, one entry per sample */
     samples = { t: [], buffer: [], decided: [], played: [], measured: [], link: [], reward: [],
         mean: [] };
@@ -61,7 +61,7 @@ export class Recording {
     request(t, r) {
         const answer = r.decided === null ? null : this.#decisions.get(r.chunk);
         const last = this.chunks.at(-1);
-        // given up and fetched at another level: one chunk, as it came
+        // abandoned and downloaded at another level: one row, with the final outcome
         if (last?.chunk === r.chunk && last.arrived_s === null) this.chunks.pop();
         this.chunks.push({
             chunk: r.chunk, by: r.by, level: r.level, kbps: r.kbps, requested_s: t, arrived_s: null,
@@ -80,7 +80,7 @@ export class Recording {
                 reward(this.qoe, c.kbps, before, o.rebuffer_s, this.ladder[0] ?? c.kbps),
         });
         const s = this.samples, n = s.t.length;
-        // a download between two samples counts at the one before
+        // a download between two samples belongs to the sample before it
         for (let k = n - 1; k >= 0 && (k === n - 1 || s.t[k] >= t - o.download_s); k--)
             s.measured[k] = c.throughput_kbps / 1000;
         return c;

@@ -1,5 +1,5 @@
 /**
- * view.js - state, tiles, chunks and probabilities as the page shows them.
+ * view.js - shows the state, tiles, chunks and probabilities on the page.
  *
  * @module demo/view
  */
@@ -12,10 +12,10 @@ function element(tag, className, text) {
     return e;
 }
 
-/** expert -> a class that colours it */
+/** The style class with the colour of an expert. */
 export const expertClass = k => k >= 0 && k < 4 ? `e${k}` : 'ex';
 
-/** what stands behind an answer, in words */
+/** Who made a decision, in words. */
 const byExpert = a => a.by === 'merge' ? 'merged experts' :
     a.expert >= 0 ? `expert ${a.expert}` : 'fallback: the lowest level';
 
@@ -85,7 +85,7 @@ export function showStrip(recording) {
 
     const key = [...experts].sort().flatMap(k => [element('i', expertClass(k)), `expert ${k}`]);
     if (chunks.some(c => c.by === 'abrd' && c.answer.mode === 'sample'))
-        key.push(element('i', 'dot'), 'sampled, to learn');
+        key.push(element('i', 'dot'), 'sampled, to explore');
     if (chunks.some(c => c.by === 'player')) key.push(element('i', 'player'), 'player\u2019s own rules');
     $('strip-key').replaceChildren(...key);
 }
@@ -97,7 +97,7 @@ export function showDecision(answer, recording) {
         return;
     }
     $('decision-what').textContent = `chunk ${answer.chunk}, ${byExpert(answer)}` +
-        ({ sample: ', sampled: it explores', greedy: ', the best action', merge: ', the best action' }[answer.mode] ?? '');
+        ({ sample: ', sampled (explores)', greedy: ', the best action', merge: ', the best action' }[answer.mode] ?? '');
     const rows = answer.probabilities.map((p, i) => {
         const row = element('li', i === answer.level ? 'chosen' : ''), bar = element('span', 'bar');
         const fill = element('b');

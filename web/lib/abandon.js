@@ -1,11 +1,10 @@
 /**
- * abandon.js - second thoughts about a chunk on its way: the daemon may have it given up and fetched
- * at another level.
+ * abandon.js - a chunk that is being downloaded: the daemon may replace it by another level.
  *
- * Of the first chunk, before which nothing was measured, it is asked once, FIRST_S after its first
- * byte or when half of it has come: the link may be much faster or slower than the start assumed. Of any
- * other one every LOOK_MS while at the rate so far the rest would come later than the buffer lasts. By
- * a timer, as in an outage no progress is told.
+ * For the first chunk the daemon is asked once, FIRST_S after its first byte or when half of it has
+ * arrived. Nothing was measured before, so the link may be much faster or slower than expected. For
+ * other chunks it is asked every LOOK_MS while, at the rate so far, the rest would arrive after the
+ * buffer is empty. A timer drives this, since there are no progress events in an outage.
  *
  * @module abrd/abandon
  */
@@ -16,21 +15,21 @@ const LOOK_MS = 500, FIRST_MS = 25, FIRST_S = .25;
 
 /**
  * @typedef {(chunk: number, level: number, signal: AbortSignal, first: boolean) => Promise<void>} Look
- *     looks after a chunk until the signal; first: nothing was measured before
+ *     watches a chunk until the signal; first: nothing was measured before
  */
 
 /**
  * @param {import('./core.js').Core} core
- * @param {() => [number, number]} progress bytes that have come, and of the whole; 0 or NaN: not known
- * @param {() => number} buffer media from the picture to the beginning of the chunk [s]
- * @param {(kbps: number) => boolean} restart gives it up and fetches it at a bitrate, or would not
+ * @param {() => [number, number]} progress bytes that have arrived, and of the whole chunk; 0 or NaN: not known
+ * @param {() => number} buffer media from the playhead to the beginning of the chunk [s]
+ * @param {(kbps: number) => boolean} restart downloads it again at a bitrate; false: not possible
  * @returns {Look}
  */
 export const abandoning = (core, progress, buffer, restart) => async (chunk, level, signal, first) => {
     const began = now(), { levels, chunkS } = core.track;
     const sizeOf = l => levels[l].sizes?.[chunk] ?? levels[l].kbps * chunkS * 125;
     const left = ([bytes, total] = progress()) => (total || sizeOf(level)) - bytes;
-    // lower is only faster where less is to come than is left by now
+    // a lower level is faster only if it has fewer bytes than the rest
     const again = a => (a.level > level || sizeOf(a.level) < left()) && restart(a.kbps);
 
     for (let from; ;) {

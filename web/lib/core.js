@@ -1,22 +1,20 @@
 /**
- * core.js - what lies between any player and the daemon: question, hold, time limit, fallback,
- * report. It knows no player; dashjs.js, hlsjs.js and shaka.js each tie one to it.
+ * core.js - the part between a player and the daemon that does not depend on the player: requests,
+ * holding, time limit, fallback and reports. dashjs.js, hlsjs.js and shaka.js are the adapters.
  *
- * How one chunk is decided. When chunk n has arrived, the adapter holds its player for as long as
- * arrived() takes: the daemon is told how chunk n went and asked for chunk n + 1. The answer
- * carries its chunk number and is given out by choice() only while exactly that chunk comes next.
- * Without an answer in time there is none, so the player's own rules go on, chunk by chunk, and the
- * daemon is back with the first answer that arrives. For chunk 0, ask() holds the manifest.
+ * How a chunk is decided: when chunk n has arrived, the adapter holds its player while arrived() runs.
+ * This reports chunk n to the daemon and requests a decision for chunk n + 1. choice() returns the
+ * decision only while exactly this chunk is next. If no answer arrives in time, there is no decision,
+ * and the player's own rules decide this chunk. For chunk 0, ask() holds the manifest.
  *
- * Back-off. A daemon that does not answer is asked at every second chunk: the longest pause with
- * which the first decision still comes within two chunks of its return. All players of a page share
- * what they know of a server, so that the question of one spares that of another. The pause begins
- * after the first failure or, for half of the pages, after the second: pages that lost the daemon at
- * the same chunk of a live stream then do not ask it at the same chunk. Chunks are counted, not
- * seconds, so no clock matters.
+ * Back-off: a daemon that does not answer is asked at every second chunk. This is the longest pause with
+ * which it decides within two chunks of its return. All players of a page share what they know about a
+ * server, so a failed request of one player saves that of another. The pause begins after the first
+ * failure or, for half of the pages, after the second. So pages that lost the daemon at the same chunk
+ * of a live stream do not all ask it at the same chunk. Chunks are counted, not seconds.
  *
- * With the option `fallback` a function in the page decides what the daemon did not; its question
- * is the body of POST /v1/decide.
+ * With the option `fallback` a function of the page decides when the daemon does not; its argument is
+ * the body of POST /v1/decide.
  *
  * Times are seconds. Bodies are text/plain, so that no request needs a CORS preflight.
  *
@@ -32,9 +30,9 @@ import { StallClock } from './stall.js';
  * @typedef {import('./types').Answer} Answer
  * @typedef {import('./types').Question} Question
  *
- * @typedef {object} Track one ladder from its first chunk to its last: one session
+ * @typedef {object} Track one bitrate ladder from its first chunk to its last: one session
  * @property {{kbps: number, sizes: number[]|null}[]} levels ascending
- * @property {number|null} chunkS seconds per chunk; null: not known yet, nothing is asked
+ * @property {number|null} chunkS seconds per chunk; null: not known yet, so nothing is requested
  * @property {number} chunks 0: live, or not known
  * @property {string|null} profile hint of the manifest
  *
@@ -49,17 +47,17 @@ export const later = (ms, value) => new Promise(resolve => setTimeout(resolve, m
 export const now = () => performance.now() / 1000;
 export const sameRate = (a, b) => Math.abs(a - b) < 1e-6 * Math.max(a, b);
 
-/** Whether a status is a matter of time (0: no answer), and not of what was asked. */
+/** Whether a later request may succeed after this status; 0: no answer. */
 const passes = status => status < 400 || status > 499 || [408, 429].includes(status);
 
 let turn = 0;       // counts the chunk boundaries of all players on the page
-const outages = {}; // by server: {turn: boundary of the newest question that failed or NaN, failures, why}
+const outages = {}; // by server: {turn: boundary of the newest request that failed or NaN, failures, why}
 
-/** The levels of a track, when only their bitrates are known. */
+/** The levels of a track if only their bitrates are known. */
 export const ladder = rates => [...new Set(rates)].sort((a, b) => a - b)
     .map(kbps => ({ kbps, sizes: null }));
 
-/** What fn returns; nothing when it fails, as a fault of ours must not stop the playback. */
+/** Runs fn and logs its failures: a fault of the plugin must not stop the playback. */
 export function guard(fn, ...args) {
     const failed = e => { console.error('abrd:', e); };
     try {
@@ -73,35 +71,35 @@ export function guard(fn, ...args) {
 export class Core {
     #options;
     #server;
-    #outage;            // what the page knows of this server
+    #outage;            // what the page knows about this server
     #timeoutMs;
     #bufferMaxS;
     #listeners = new Set(); // {event, fn}
     #state = { mode: 'idle', reason: '', session: null, profile: null, startupS: NaN };
-    #hooks = [];        // what detach() undoes
+    #hooks = [];        // called by detach()
     #attached = true;
 
     #track = null;      // the ladder that is being downloaded
     #origin = NaN;      // live: where its chunk 0 began; NaN: not known yet
     #session = null;    // id of its session
-    #refused = false;   // the daemon will not have this source
-    #nextChunk = 0;     // number the next request should have
+    #refused = false;   // the daemon refuses this source
+    #nextChunk = 0;     // number of the chunk that should be requested next
     #decision = null;   // latest Answer
     #unsent = null;     // outcome that the daemon has not confirmed
-    #history;           // newest outcomes of the session, or of what would be one
-    #by;                // who chose the chunk under way; null: the source has had none
-    #arrivedS = NaN;    // when the manifest came
+    #history;           // newest outcomes of the session, kept without a session, too
+    #by;                // who chose the current chunk; null: the source has had none
+    #arrivedS = NaN;    // when the manifest arrived
     #stall = new StallClock();
-    #asking = null;     // AbortController of the running question
-    #watching = null;   // AbortController of the watch over the chunk under way
-    #slow = false;      // the last question ran out of time: do not hold for the next
-    #turn = Infinity;   // boundary that was reached last; none: the first question is always asked
-    #waits = 0;         // boundary of the question without an answer
-    #trouble = '';      // what is wrong with the daemon at the moment
+    #asking = null;     // AbortController of the current request
+    #watching = null;   // AbortController of the watch over the current chunk
+    #slow = false;      // the last request timed out: do not hold the player for the next
+    #turn = Infinity;   // last boundary; Infinity: the first request is always sent
+    #waits = 0;         // boundary of the unanswered request
+    #trouble = '';      // current problem with the daemon
 
     /**
      * @param {Options} options
-     * @param {(track: Track) => number} bufferMaxS what the player buffers of it at most
+     * @param {(track: Track) => number} bufferMaxS the player's largest buffer for it [s]
      */
     constructor(options, bufferMaxS) {
         const { server = '', timeoutMs = 300, onDecision } = this.#options = options ?? {};
@@ -114,7 +112,7 @@ export class Core {
             this.tie(globalThis, 'addEventListener', 'removeEventListener', 'pagehide', () => this.#leave());
     }
 
-    /** What attach() returns; `more` is what an adapter adds. */
+    /** The handle that attach() returns; `more`: members of the adapter. */
     handle(more = {}) {
         const core = this;
         return {
@@ -128,7 +126,7 @@ export class Core {
     get attached() { return this.#attached; }
     get track() { return this.#track; }
 
-    /** Runs what ties the plugin to its player; when that fails, the player is left as it was. */
+    /** Runs fn, which connects the plugin to its player; if it fails, restores the player. */
     install(fn) {
         try {
             fn();
@@ -138,12 +136,12 @@ export class Core {
         }
     }
 
-    /** detach() will call it. */
+    /** Registers a function that detach() calls. */
     undo(fn) { this.#hooks.push(fn); }
 
     /**
-     * Calls target[on](...more, fn) now, and with detach() target[off](...more, fn). What fn throws
-     * does not reach the player.
+     * Calls target[on](...more, fn) now, and target[off](...more, fn) in detach(). Exceptions of fn do
+     * not reach the player.
      */
     tie(target, on, off, ...more) {
         const fn = more.pop(), args = [...more, (...a) => guard(fn, ...a)];
@@ -171,15 +169,15 @@ export class Core {
         if (!this.#attached) return;
         this.#attached = false;
         for (const undo of this.#hooks.splice(0).reverse()) {
-            // a player that was destroyed has nothing left to restore
-            try { undo(); } catch { /* the other hooks still */ }
+            // a destroyed player has nothing to restore
+            try { undo(); } catch { /* continue with the other hooks */ }
         }
         this.forget();
     }
 
-    /* ----- the way of one source ----- */
+    /* ----- one source ----- */
 
-    /** A manifest has come; the wait for the first picture counts from here. */
+    /** A manifest has arrived; the startup time counts from here. */
     source() {
         this.#refused = false;
         this.#by = null;
@@ -188,7 +186,7 @@ export class Core {
         this.enter(null);
     }
 
-    /** Another ladder, or none: nothing of the last one holds any more. */
+    /** Starts another ladder, or none. */
     enter(track) {
         this.#track = track;
         this.#origin = NaN;
@@ -197,7 +195,7 @@ export class Core {
         this.#unsent = null;
     }
 
-    /** The same ladder, understood anew: its session must begin again. */
+    /** The ladder was corrected: its session begins again. */
     reopen() {
         this.#watching?.abort();
         this.#session = this.#decision = null;
@@ -206,8 +204,8 @@ export class Core {
     }
 
     /**
-     * Live: where chunks are counted from, in seconds or numbers, when one at `at` is asked for.
-     * That is the first one seen; an earlier one begins another session, as no number is negative.
+     * Live: the position of chunk 0, in seconds or numbers, when a chunk at `at` is requested. This is
+     * the first chunk seen. An earlier one begins another session, since numbers are not negative.
      */
     origin(at) {
         const before = this.#origin - .01;
@@ -215,19 +213,19 @@ export class Core {
         return at >= before ? this.#origin : this.#origin = at;
     }
 
-    /** Index of a bitrate on the ladder; -1: it is not there. */
+    /** Index of a bitrate on the ladder; -1: not on the ladder. */
     levelOf(kbps) { return this.#track?.levels.findIndex(l => sameRate(l.kbps, kbps)) ?? -1; }
 
-    /** A bitrate is asked for that may not be on the ladder: then rates() tells what the player sees. */
+    /** A bitrate is requested that may not be on the ladder; rates() returns the player's bitrates. */
     meet(kbps, rates) {
         if (this.levelOf(kbps) >= 0) return;
         const levels = ladder(rates());
-        if (levels.every(l => this.levelOf(l.kbps) >= 0)) return; // nothing new: no second session
+        if (levels.every(l => this.levelOf(l.kbps) >= 0)) return; // nothing new, so no second session
         this.reopen();
         this.#track.levels = levels;
     }
 
-    /** The source is gone; the next manifest begins anew. */
+    /** The source has ended; the next manifest begins another one. */
     forget() {
         this.#leave();
         this.#asking?.abort();
@@ -235,15 +233,15 @@ export class Core {
         this.#setState({ mode: 'idle', reason: '', startupS: NaN });
     }
 
-    /** The answer for the chunk that comes next, or null. */
+    /** The decision for the next chunk, or null. */
     choice() {
         const d = this.#decision;
         return this.#attached && d?.chunk === this.#nextChunk ? d : null;
     }
 
     /**
-     * A chunk is on its way. Returns who chose it.
-     * @param {import('./abandon.js').Look|null} [look] looks after it, if the daemon decided
+     * A chunk was requested. Returns who chose it.
+     * @param {import('./abandon.js').Look|null} [look] watches it, if the daemon decided
      */
     requested(chunk, kbps, look) {
         const level = this.levelOf(kbps);
@@ -255,16 +253,16 @@ export class Core {
         this.#emit('request', { chunk, level, kbps, by, decided });
         this.#watching?.abort();
         this.#watching = new AbortController();
-        // once given up a chunk comes as it comes
+        // a chunk is abandoned at most once
         if (look && by === 'abrd' && from == null && this.#options.abandon !== false)
             guard(look, chunk, level, this.#watching.signal, first);
         return by;
     }
 
     /**
-     * A second question about the chunk under way, answered in time or not at all.
+     * Asks whether to abandon the current chunk; a late answer is ignored.
      * @param {{chunk: number, level: number, bytes: number, elapsed_s: number, buffer_s: number}} seen
-     * @param {(answer: {level: number, kbps: number}) => boolean} restart fetches it so instead; the
+     * @param {(answer: {level: number, kbps: number}) => boolean} restart downloads it so instead; the
      *     request for it must come later
      * @param {AbortSignal} signal
      * @returns {Promise<boolean>} whether to ask again
@@ -286,24 +284,24 @@ export class Core {
     }
 
     /**
-     * A chunk is here: hold the player until this settles. The daemon is told nothing of a level
-     * that is not on the ladder.
+     * A chunk has arrived: hold the player until this settles. A level that is not on the ladder is not
+     * reported to the daemon.
      * @param {Arrival} arrival
-     * @param {number} held media from the picture to the end of the chunk; what is no number is 0
-     * @param {number} most with more of it the player does not ask for the next one
-     * @returns {Promise<boolean>} whether more of this track is to come
+     * @param {number} held media from the playhead to the end of the chunk; not a number counts as 0
+     * @param {number} most with more than this the player does not request the next chunk
+     * @returns {Promise<boolean>} whether more chunks of this track follow
      */
     async arrived({ chunk, kbps, bytes, download_s }, held, most) {
         if (!this.#track) return false; // after detach()
         this.#watching?.abort();
         const before = this.#history.at(-1);
-        if (before?.chunk === chunk && this.#decision?.chunk === chunk + 1) return true; // once more
+        if (before?.chunk === chunk && this.#decision?.chunk === chunk + 1) return true; // arrived twice
         const level = this.levelOf(kbps), buffer_s = Math.min(Math.max(held || 0, 0), most);
         const outcome = { chunk, level, bytes, download_s: Math.max(download_s || 0, 1e-4),
             rebuffer_s: this.#stall.take(now()) };
         this.#emit('chunk', { ...outcome, kbps, buffer_s, by: this.#by });
         const known = this.#unsent = level < 0 ? null : outcome;
-        if (known) this.#history = [...this.#history, known].slice(-8); // as many as the daemon looks at
+        if (known) this.#history = [...this.#history, known].slice(-8); // the daemon uses as many
 
         const { chunks } = this.#track;
         if (chunks && chunk >= chunks - 1) {
@@ -315,13 +313,13 @@ export class Core {
     }
 
     /**
-     * Asks for chunk 0 of the track, before anything of it is requested.
-     * @param {(signal: AbortSignal) => Promise<void>} [prepare] fetches what the track lacks yet;
-     *     never fails
+     * Requests a decision for chunk 0 before the player requests anything of the track.
+     * @param {(signal: AbortSignal) => Promise<void>} [prepare] fetches missing data of the
+     *     track; never fails
      */
     ask(prepare) { return this.#hold(0, 0, null, prepare); }
 
-    /** The last chunk is here: report it. */
+    /** The last chunk has arrived: report it. */
     #finish(last) {
         if (!last) this.#leave();
         if (this.#session) {
@@ -331,7 +329,7 @@ export class Core {
         this.#unsent = this.#session = null;
     }
 
-    /** A seek out of the buffer: the next request will be for this chunk. */
+    /** A seek outside the buffer: the next request is for this chunk. */
     seek(chunk) {
         const { chunks } = this.#track;
         if (chunk === this.#nextChunk || chunks && chunk >= chunks) return;
@@ -340,7 +338,7 @@ export class Core {
         this.#hold(chunk, 0, this.#unsent);
     }
 
-    /* ----- what the picture does ----- */
+    /* ----- playback ----- */
 
     waiting() { this.#stall.waiting(now()); }
     paused() { this.#stall.paused(now()); }
@@ -354,21 +352,21 @@ export class Core {
             this.#setState({ startupS: now() - this.#arrivedS });
     }
 
-    /* ----- questions ----- */
+    /* ----- requests to the daemon ----- */
 
     /**
-     * Runs a question and waits for it, but no longer than a chunk may be held; before that, as long
-     * at most, for what it needs. What is late goes on; its answer counts if it still fits.
+     * Sends a request and waits for the answer, at most as long as a chunk may be held. Before that it waits
+     * for prepare(), at most as long again. A late request continues; its answer is used if it still fits.
      */
     async #hold(chunk, buffer, last, prepare) {
-        // the daemon is passed over when a question failed since the boundary before, this player's or
-        // another's, or the one asked there still has no answer; but not twice in a row
+        // no request if one failed since the previous boundary, of this player or another, or if the one
+        // sent there has no answer yet; but never two boundaries in a row
         const before = this.#turn, away = this.#outage.turn >= before || this.#slow && this.#waits === before;
         this.#turn = ++turn;
         if (away) this.#trouble ||= this.#outage.why;
         this.#asking?.abort();
         const { signal } = this.#asking = new AbortController();
-        // a new connection and two questions take longer than one on an open connection
+        // a new connection and two requests take longer than one request on an open connection
         const limit = this.#timeoutMs * (this.#session ? 1 : 3);
         const isLate = async work =>
             await Promise.race([work, later(limit, true)]) && !signal.aborted;
@@ -376,7 +374,7 @@ export class Core {
         const ready = prepare?.(signal);
         const running = away ? ready : this.#run(chunk, buffer, last, signal, limit, ready);
         if (!this.#slow) {
-            // that the video's own server is slow is not the daemon's doing
+            // a slow server of the video is not the daemon's fault
             if (ready && await isLate(ready)) this.#trouble = 'the video\'s index is late';
             else if (await isLate(running)) {
                 this.#slow = true;
@@ -386,7 +384,7 @@ export class Core {
         if (!signal.aborted && this.#decision?.chunk !== chunk) await this.#local(chunk, buffer, signal);
     }
 
-    /** Asks once it is `ready`; never fails. */
+    /** Sends the request after `ready`; never fails. */
     async #run(chunk, buffer, last, signal, limit, ready) {
         const asked = this.#waits = this.#turn;
         await ready;
@@ -427,7 +425,7 @@ export class Core {
             try {
                 return await ask();
             } catch (e) {
-                // unknown or closed there (restart, expiry), or it remembers it otherwise
+                // the daemon does not know the session (restart, timeout), or knows it differently
                 if (![404, 409, 410].includes(e.status)) throw e;
                 this.#session = null;
             }
@@ -436,7 +434,7 @@ export class Core {
         return !first || chunk === 0 ? first : ask();
     }
 
-    /** What is played and for whom. */
+    /** The body for a session: the video and the viewer. */
     #body() {
         const { levels, chunkS, chunks, profile } = this.#track;
         const { profile: hint = profile } = this.#options;
@@ -463,7 +461,7 @@ export class Core {
                 ...this.#sizesOf(0),
             }, signal);
         } catch (e) {
-            // no use in asking again; but a name in a manifest is only a hint
+            // the same request would fail again; but an unknown profile in a manifest is dropped
             if (passes(e.status)) throw e;
             this.#refused = e.field !== 'profile' || this.#options.profile !== undefined || !track.profile;
             if (this.#refused) throw e;
@@ -478,7 +476,7 @@ export class Core {
         return reply;
     }
 
-    /** What the page itself would do, when it can. */
+    /** Asks the option `fallback` for a decision. */
     async #local(chunk, buffer_s, signal) {
         const { fallback } = this.#options;
         if (!fallback || !this.#known) return;
@@ -495,7 +493,7 @@ export class Core {
         this.#decide({ ...answer, chunk, level, kbps, mode: 'local' }, began);
     }
 
-    /** Of the session there is. */
+    /** The URL of the session, or of all sessions. */
     #url(what) {
         return [`${this.#server}/v1/sessions`, this.#session, what].filter(Boolean).join('/');
     }
@@ -505,12 +503,12 @@ export class Core {
         return sizes.every(Boolean) && { next_bytes: sizes };
     }
 
-    /** `asked`: the boundary at which the question was asked. */
+    /** `asked`: the boundary at which the request was sent. */
     #failed(e, asked = turn) {
         const { where, status, field } = e, words = e.detail || e.message;
         const { origin } = globalThis.location ?? {}, outage = this.#outage;
         this.#trouble = status ? `the daemon answers ${status}: ${words}` : 'the daemon does not answer';
-        // what the daemon says to a page that it does not allow, the browser keeps from the page
+        // the browser hides the answer to a page that the daemon does not allow
         if (!status && origin && /^\w*:?\/\//.test(this.#server) && !`${this.#server}/`.startsWith(`${origin}/`))
             this.#trouble += `, or does not allow this page: abrd serve --allow-origin ${origin}`;
         outage.why = this.#trouble;
@@ -519,14 +517,14 @@ export class Core {
         this.#emit('error', { where, status, field, detail: words });
     }
 
-    /** No more chunks will come: tell what the daemon does not know yet, else that it is over. */
+    /** No more chunks follow: send the last outcome, or close the session. */
     #leave() {
         if (!this.#session) return;
         if (this.#unsent)
             globalThis.navigator?.sendBeacon?.(this.#url('rewards'), JSON.stringify(this.#unsent));
         else
             fetch(this.#url(), { method: 'DELETE', keepalive: true, credentials: 'omit' })
-                .catch(() => {}); // it expires by itself
+                .catch(() => {}); // the session times out by itself
         this.#session = null;
     }
 }

@@ -1,13 +1,13 @@
 /**
- * manifest.js - what a session needs to know, read from a DASH manifest before the player has.
+ * manifest.js - reads from a DASH manifest what a session needs, before the player reads it.
  *
  * @module abrd/manifest
  *
  * @typedef {object} Period one part of the presentation, as the manifest describes it
  * @property {string} id
  * @property {{kbps: number, sizes: number[]|null, index: {url: string, range: string}|null}[]} levels
- *     ascending; may be empty. index: where the sizes are to be had (SegmentBase)
- * @property {number|null} chunkS seconds per chunk; null when only the media tells
+ *     ascending; may be empty. index: place of the index with the sizes (SegmentBase)
+ * @property {number|null} chunkS seconds per chunk; null if only the media files have it
  * @property {number} chunks 0: live, or not known yet
  * @property {string|null} profile
  *
@@ -18,7 +18,7 @@
 const MPD_NS = 'urn:abrd:mpd';
 const PROFILE_SCHEME = 'urn:abrd:qoe-profile';
 
-/** "PT1H2M3.4S" to seconds; NaN when absent or malformed, or of years or months (but 0 of them). */
+/** "PT1H2M3.4S" to seconds; NaN if absent or malformed, or with years or months other than 0. */
 export function durationS(text) {
     const m = /^P(?:0Y)?(?:0M)?(?:(\d+)D)?(?:T(?:(\d+)H)?(?:(\d+)M)?(?:([\d.]+)S)?)?$/.exec(text ?? '');
     return m ? [86400, 3600, 60, 1].reduce((sum, unit, i) => sum + unit * (m[i + 1] ?? 0), 0) : NaN;
@@ -44,7 +44,7 @@ function segmentation(nodes, periodS) {
     const chunkS = (first?.getAttribute('d') ?? list?.getAttribute('duration')) /
         (list?.getAttribute('timescale') || 1);
     if (!(chunkS > 0)) return { chunkS: null, chunks: 0 };
-    // "r" of -1 repeats to the period's end
+    // "r" of -1 repeats to the end of the period
     const open = !first || timeline.some(s => s.getAttribute('r') < 0);
     const listed = timeline.reduce((n, s) => n + 1 + +s.getAttribute('r'), 0);
     return { chunkS, chunks: open ? Math.ceil(periodS / chunkS - 1e-6) || 0 : listed };
@@ -56,16 +56,16 @@ function readSizes(rep) {
     return sizes?.every(b => b > 0) ? sizes : null;
 }
 
-/** Where a Representation with a SegmentBase has its index; `base` is the manifest's address. */
+/** The place of the index of a Representation with SegmentBase; `base`: the manifest's address. */
 function indexOf(nodes, base) {
     const range = inherited(nodes, 'SegmentBase')?.getAttribute('indexRange');
     if (!range) return null;
     const bases = nodes.map(n => children(n, 'BaseURL')[0]?.textContent.trim()).filter(Boolean);
     try {
-        // the address may be relative to the page, as whoever loads it has it
+        // the address may be relative to the page
         return { url: [...bases, base].reduceRight((url, b) => new URL(b, url).href, globalThis.location?.href), range };
     } catch {
-        return null; // no address: the rest of the manifest still counts
+        return null; // not an address: use the rest of the manifest
     }
 }
 
@@ -97,7 +97,7 @@ export function readManifest(text, base) {
 }
 
 function readPeriod(mpd, node, i, lastsS, base) {
-    // dash.js names a period without an id this way
+    // as dash.js names a period without an id
     const id = node.getAttribute('id') ?? `defaultId_${i}`;
     const sets = children(node, 'AdaptationSet').map(set => ({
         set,

@@ -1,5 +1,5 @@
 /**
- * media.js - what the element that plays tells: stalls, seeks, and what it holds.
+ * media.js - the media element: its stalls, seeks and buffer.
  *
  * @module abrd/media
  */
@@ -15,8 +15,8 @@ export function isBuffered({ buffered }, t) {
  * Passes the element's events to the core.
  * @param {HTMLMediaElement} media
  * @param {import('./core.js').Core} core
- * @param {(t: number) => void} away a seek to t, out of the buffer
- * @returns {() => void} stops it
+ * @param {(t: number) => void} away called for a seek to t outside the buffer
+ * @returns {() => void} stops watching
  */
 export function watch(media, core, away) {
     const events = {

@@ -1,10 +1,10 @@
 /**
- * observe.js - the policy's observation of a question, as the daemon makes it: the layout "full" of
+ * observe.js - the policy's observation of a request, as the daemon computes it: the layout "full" of
  * src/abr/emulator/feat.h, entry by entry, in the same precision.
  *
  * @module abrd/observe
  *
- * @typedef {object} Weights what the viewer values
+ * @typedef {object} Weights the viewer's weights
  * @property {[number, number, number]} mu quality, switches, stalls
  * @property {'linear'|'log'|'pamoe'} [utility]
  */
@@ -21,7 +21,7 @@ const f = Math.fround;
 const clip = (x, low, high) => (x < low ? low : x > high ? high : x);
 const bounded = x => f(clip(x, 0, 1e9));
 
-/** [0, inf) to [0, 1), half way at x = half. */
+/** Maps [0, inf) to [0, 1), with 0.5 at x = half. */
 function squash(x, half) {
     const y = bounded(x);
     return f(y / f(y + f(half)));
@@ -50,7 +50,7 @@ function quality(utility, kbps, lowest) {
 const change = (utility, a, b, lowest) => (utility === 'pamoe' ? Math.abs(a - b) / 1000
     : Math.abs(quality(utility, a, lowest) - quality(utility, b, lowest)));
 
-/** What a chunk of `kbps` earns without a stall. */
+/** The reward of a chunk of `kbps` without a stall. */
 function reward({ mu, utility }, kbps, before, lowest) {
     const switched = before > 0 ? change(utility, kbps, before, lowest) : 0;
     const r = mu[0] * quality(utility, kbps, lowest) - mu[1] * switched;
@@ -65,7 +65,7 @@ function harmonic(rates, end) {
     return (end - from) / sum;
 }
 
-/** What the next chunk's throughput may be, and with care; 0: nothing was measured. */
+/** Estimated throughput of the next chunk: mean, and a cautious low value; 0: nothing was measured. */
 function estimate(rates) {
     const n = rates.length;
     if (!n) return { mean: 0, low: 0 };
@@ -76,7 +76,7 @@ function estimate(rates) {
     return { mean, low: mean / (1 + worst) };
 }
 
-/** The highest rate that `kbps` carries, as a share of the top rate. */
+/** The highest rate of the ladder up to `kbps`, as a share of the top rate. */
 function sustainable(ladder, kbps) {
     if (!(kbps > 0)) return 0;
     let k = 0;
@@ -84,7 +84,7 @@ function sustainable(ladder, kbps) {
     return ladder[k] * (1 / ladder.at(-1));
 }
 
-/** The terms of the reward at their full span over the ladder, and their scale. */
+/** The span of each term of the reward over the ladder, and their scale. */
 function spans({ mu, utility }, ladder, chunkS) {
     const low = ladder[0], top = ladder.at(-1);
     const share = [mu[0] * (quality(utility, top, low) - quality(utility, low, low)),
@@ -163,11 +163,11 @@ function putLevels(o, q, weights, sizes, span, guess) {
 const chunkSizes = q => q.ladder_kbps.map((kbps, k) =>
     (q.next_bytes?.[k] > 0 ? q.next_bytes[k] : kbps * 1000 / 8 * q.chunk_s));
 
-/** Links that a session may begin on, as shares of the top rate: src/abr/deciders/start.h */
+/** Link rates that a session may begin with, as shares of the top rate: src/abr/deciders/first_level.h */
 const LINKS = [0.0915, 0.171, 0.2496, 0.3393, 0.45, 0.5967, 0.8114, 1.184, 2.2138];
 const LIVE_CHUNKS = 48;
 
-/** The level of the first chunk, of whose link nothing is known. */
+/** The level of the first chunk, when nothing was measured. */
 function startLevel(q, weights) {
     const { ladder_kbps: ladder, chunk_s, chunk = 0, chunks = 0 } = q;
     const later = Math.max((chunks ? chunks - chunk : LIVE_CHUNKS) - 1, 0);
@@ -188,9 +188,9 @@ function startLevel(q, weights) {
 }
 
 /**
- * Which levels are offered, as src/abr/deciders/guard.h has it: all, or, to whom stalls are the worst
- * behind a short buffer, those that leave a second in it; before anything was measured the one to
- * begin with.
+ * The levels that are offered, as in src/abr/deciders/guard.h. All are offered, except: with a short
+ * buffer and a large weight of stalls, those that leave at least a second in the buffer; before anything
+ * was measured, the first level alone.
  *
  * @param {object} q the body of POST /v1/decide
  * @param {Weights} weights

@@ -1,5 +1,5 @@
 /**
- * playlist.js - what a session needs to know of HLS playlists.
+ * playlist.js - reads from HLS playlists what a session needs.
  *
  * @module abrd/playlist
  */
@@ -7,7 +7,7 @@
 /** The hint, as EXT-X-SESSION-DATA. */
 export const PROFILE_ID = 'urn:abrd:qoe-profile';
 
-/** @returns {{chunkS: number|null, chunks: number, live: boolean}} of a media playlist; live: 0 chunks */
+/** @returns {{chunkS: number|null, chunks: number, live: boolean}} of a media playlist; chunks is 0 if live */
 export function readPlaylist(text) {
     const lengths = [...text.matchAll(/^#EXTINF:([\d.]+)/gm)].map(m => Number(m[1]));
     const live = !/^#EXT-X-ENDLIST/m.test(text);

@@ -1,19 +1,19 @@
 import type { Question, Weights } from './types.js';
 
-/** What the policy in the page chose; may be returned by the option `fallback` of `attach`. */
+/** A decision of the policy in the page; the option `fallback` of `attach` may return it. */
 export interface LocalDecision {
     level: number;
     kbps: number;
-    /** which expert was in charge */
+    /** the expert that decided */
     expert: number;
     /** version of the weights */
     policy: number;
     probabilities: number[];
 }
 
-/** Weights that decide; never changed once made. */
+/** A policy that decides; its weights never change. */
 export class Policy {
-    /** @param weights what GET /v1/policy/weights answers; throws when that is not whole */
+    /** @param weights the answer of GET /v1/policy/weights; throws if it is truncated */
     constructor(weights: ArrayBuffer);
     readonly version: number;
     readonly actions: number;
@@ -21,22 +21,22 @@ export class Policy {
 }
 
 export interface LocalPolicyOptions {
-    /** Where the daemon answers; default: where the page came from. */
+    /** Address of the daemon; default: the origin of the page. */
     server?: string;
-    /** How often new weights are asked for, in seconds (300); 0: never again. */
+    /** Seconds between requests for new weights (300); 0: only once. */
     refreshS?: number;
 }
 
 export interface LocalPolicy {
-    /** null while there are no weights, or for a profile that is not known. */
+    /** null without weights, or for an unknown profile. */
     fallback(question: Question): LocalDecision | null;
-    /** Asks for new weights; whether there are any now. */
+    /** Requests new weights; returns whether there are weights. */
     refresh(): Promise<boolean>;
-    /** Whether the first ones came. */
+    /** Whether the first request gave weights. */
     readonly ready: Promise<boolean>;
     readonly version: number | null;
     stop(): void;
 }
 
-/** Keeps the daemon's weights and profiles at hand. */
+/** Keeps a copy of the daemon's weights and profiles. */
 export function localPolicy(options?: LocalPolicyOptions): LocalPolicy;

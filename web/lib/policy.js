@@ -1,15 +1,15 @@
 /**
- * policy.js - the daemon's policy in the page, for when the daemon cannot be reached.
+ * policy.js - the daemon's policy in the page, which decides while the daemon cannot be reached.
  *
  *   const local = localPolicy({ server: 'http://127.0.0.1:8080' });
  *   attach(player, { server, profile: 'live', fallback: local.fallback });
  *
- * The published weights (GET /v1/policy/weights, safetensors) are fetched once and asked for again
- * by their ETag; what decides in between is whole: new ones replace the old in one step. A decision
- * is the daemon's for a viewer with a hint who does not sample: router, expert, the hidden layers in
- * 16 bits, the best level (src/policy/swift.h). Two things differ by design: a viewer without a
- * hint is taken for one of the daemon's default profile, as its mean of all is not known here;
- * and a profile that has grown experts of its own is answered by the common policy.
+ * The published weights (GET /v1/policy/weights, safetensors) are fetched once, and again when their
+ * ETag has changed. New weights replace the old ones in one step. A decision equals the daemon's for a
+ * viewer with a hint in a session that does not explore: router, expert, hidden layers in 16 bits, the
+ * best level (src/policy/packed.h). It differs in two cases. A viewer without a hint gets the daemon's
+ * default profile, since the mean hint is not known here. A profile with added experts gets the common
+ * policy.
  *
  * @module abrd/policy
  */
@@ -19,13 +19,13 @@ import { LEVELS, OBSERVATION, observe, offered } from './observe.js';
 const f = Math.fround;
 const WEIGHT_MAX = 8191, ENTRY_MAX = 32767, SUM_MAX = 2 ** 18; // src/nn/simd/vecmat.h
 
-/** To the nearest whole number, halves to the even one. */
+/** Rounds to the nearest whole number, halves to the even one. */
 function nearest(x) {
     const down = Math.floor(x), rest = x - down;
     return down + (rest > 0.5 || (rest === 0.5 && down % 2) ? 1 : 0);
 }
 
-/** A layer as it is: y = W x + b. */
+/** A layer in full precision: y = W x + b. */
 class Exact {
     constructor(weight, bias) {
         Object.assign(this, { weight, bias, inputs: weight.length / bias.length });
@@ -41,7 +41,7 @@ class Exact {
     }
 }
 
-/** A hidden layer in words of 16 bits, and its ReLU. */
+/** A hidden layer with weights of 16 bits, and its ReLU. */
 class Quantized {
     constructor(weight, bias) {
         this.bias = bias;
@@ -72,7 +72,7 @@ class Quantized {
     }
 }
 
-/** Probabilities of those that `there` names; 0 for the others. */
+/** Probabilities of the entries for which `there` is true; 0 for the others. */
 function softmax(x, there) {
     const top = Math.max(...[...x].filter((_, i) => there(i)));
     const e = Array.from(x, (v, i) => (there(i) ? Math.exp(v - top) : 0));
@@ -82,7 +82,7 @@ function softmax(x, there) {
 
 const best = list => list.reduce((at, v, i) => (v > list[at] ? i : at), 0);
 
-/** One tensor per name, and the strings of the metadata; throws when the file is not whole. */
+/** One tensor per name, and the strings of the metadata; throws if the file is truncated. */
 function readSafetensors(buffer) {
     const header = buffer.byteLength < 8 ? 0 : Number(new DataView(buffer).getBigUint64(0, true));
     if (!header || 8 + header > buffer.byteLength) throw new Error('the weights are cut off');
@@ -98,7 +98,7 @@ function readSafetensors(buffer) {
     return { meta: meta ?? {}, tensor };
 }
 
-/** Weights that decide; never changed once made. */
+/** A policy that decides; its weights never change. */
 export class Policy {
     #router;
     #experts;
@@ -156,15 +156,15 @@ export class Policy {
 }
 
 /**
- * Keeps the daemon's weights and profiles at hand.
+ * Keeps a copy of the daemon's weights and profiles.
  *
  * @param {object} [options]
- * @param {string} [options.server] where the daemon answers; default: where the page came from
- * @param {number} [options.refreshS] how often new weights are asked for; 0: never again (300)
+ * @param {string} [options.server] address of the daemon; default: the origin of the page
+ * @param {number} [options.refreshS] seconds between requests for new weights (300); 0: only once
  * @returns {{fallback: (question: object) => object|null, refresh: () => Promise<boolean>,
  *     ready: Promise<boolean>, stop: () => void, readonly version: number|null}}
- *     fallback answers as Policy.decide does, null while there are no weights; ready is whether
- *     the first ones came
+ *     fallback returns what Policy.decide returns, or null without weights; ready: whether the
+ *     first request gave weights
  */
 export function localPolicy({ server = '', refreshS = 300 } = {}) {
     const base = server.replace(/\/+$/, '');
@@ -176,7 +176,7 @@ export function localPolicy({ server = '', refreshS = 300 } = {}) {
         return r;
     };
 
-    /** Whether there are weights now; when the daemon is away those of before stay. */
+    /** Returns whether there are weights; without an answer the previous ones stay. */
     const refresh = async () => {
         try {
             const list = await (await get('/v1/profiles')).json();
@@ -194,7 +194,7 @@ export function localPolicy({ server = '', refreshS = 300 } = {}) {
     };
 
     const timer = refreshS > 0 ? setInterval(refresh, refreshS * 1000) : undefined;
-    timer?.unref?.(); // under node it must not keep a program alive
+    timer?.unref?.(); // in Node it must not keep the program alive
     return {
         fallback: question => {
             const { mu, utility, profile = usual } = question;

@@ -1,12 +1,12 @@
 /**
- * post.js - one question to the daemon.
+ * post.js - one request to the daemon.
  *
  * @module abrd/post
  */
 
 /**
- * POSTs JSON as text/plain and reads JSON. Throws an Error with field and detail of the daemon's
- * answer; status 0: no answer at all, or none that the browser shows to this page.
+ * POSTs JSON as text/plain and returns JSON. Throws an Error with field and detail of the daemon's
+ * answer; status 0: no answer, or none that the browser shows to this page.
  */
 export async function post(url, body, signal) {
     let status = 0, reply;
@@ -17,7 +17,7 @@ export async function post(url, body, signal) {
         ({ status } = response);
         reply = await response.json();
         if (response.ok && reply) return reply;
-    } catch { /* then there is none */ }
+    } catch { /* no answer, or not JSON */ }
     throw Object.assign(new Error(reply?.error ?? (status ? 'the answer is not JSON' : 'no answer')),
         { field: '', detail: '' }, reply, { where: /\/v1.*/.exec(url)[0], status });
 }

@@ -1,14 +1,14 @@
 /**
- * sidx.js - the index of a file that holds all its chunks (SegmentBase): their lengths and sizes.
+ * sidx.js - the index of a file with all chunks (SegmentBase): their lengths and sizes.
  *
  * @module abrd/sidx
  */
 
 /**
  * The segment index box of ISO/IEC 14496-12, 8.16.3.
- * @param {ArrayBuffer} data begins with the box
- * @returns {{chunkS: number, sizes: number[]}|null} null: it is none, is cut, or refers to other indexes
- * @throws {RangeError} less than the head of one
+ * @param {ArrayBuffer} data data that begins with the box
+ * @returns {{chunkS: number, sizes: number[]}|null} null: not an index, truncated, or refers to other indexes
+ * @throws {RangeError} shorter than the head of the box
  */
 export function readIndex(data) {
     const view = new DataView(data);
@@ -29,7 +29,7 @@ export function readIndex(data) {
     return { chunkS, sizes };
 }
 
-/** Fetches what indexes a track's levels have and takes over what they tell; never fails. */
+/** Fetches the indexes of a track's levels and stores their lengths and sizes; never fails. */
 export async function fetchIndexes(track, signal) {
     await Promise.all(track.levels.filter(l => l.index).map(async level => {
         const { url, range } = level.index;
@@ -41,7 +41,7 @@ export async function fetchIndexes(track, signal) {
             track.chunkS ??= index.chunkS;
             track.chunks ||= index.sizes.length;
         } catch {
-            // then the first chunk is the player's own
+            // then the player chooses the first chunk
         }
     }));
 }

@@ -1,8 +1,8 @@
 /**
- * stall.js - how long the playback stood still.
+ * stall.js - measures stalls of the playback.
  *
  * A stall is the time from `waiting` to `playing` after playback began, outside seeks and
- * pauses, when it lasts STALL_MIN_S or longer. Times come in as arguments [s].
+ * pauses, if it lasts STALL_MIN_S or longer. Times are arguments [s].
  *
  * @module abrd/stall
  */
@@ -11,10 +11,10 @@
 export const STALL_MIN_S = 0.1;
 
 export class StallClock {
-    #counts = false;  // a picture was shown, since the last seek as well
-    #since = NaN;     // a stall runs, counted up to here
-    #least = 0;       // what the running one must still reach to count
-    #pending = 0;     // counted, not yet taken
+    #counts = false;  // playback has begun since the last seek
+    #since = NaN;     // start of the current stall, or the time up to which it is counted
+    #least = 0;       // length that the current stall must reach to count
+    #pending = 0;     // counted, not yet returned by take()
 
     waiting(now) {
         if (!this.#counts || !isNaN(this.#since)) return;
@@ -37,7 +37,7 @@ export class StallClock {
         this.#counts = false;
     }
 
-    /** Stalled time since the last call, a running stall included. */
+    /** Stalled time since the last call, with the current stall. */
     take(now) {
         this.#count(now);
         const s = this.#pending;

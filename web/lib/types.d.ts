@@ -1,31 +1,32 @@
-/** What the three adapters share. Times are seconds, bitrates kbit/s. */
+/** Types of the three adapters. Times are seconds, bitrates kbit/s. */
 
-/** What a viewer values: the weights of quality, switches and stalls. */
+/** A viewer's weights of quality, switches and stalls. */
 export interface Weights {
     mu: [quality: number, switches: number, stalls: number];
     utility?: 'linear' | 'log' | 'pamoe';
 }
 
 export interface Options {
-    /** Where the daemon answers; default: where the page came from. */
+    /** Address of the daemon; default: the origin of the page. */
     server?: string;
-    /** What the viewer values: a profile's name, or own weights; null: say nothing. Default: the
-     *  manifest's hint; without one, nothing. */
+    /** The viewer's profile by name, or weights; null: no hint. Default: the hint of the manifest,
+     *  if it has one. */
     profile?: string | Weights | null;
     /** Names the video in the daemon's records. */
     contentId?: string;
-    /** How long a chunk may be held for an answer, in milliseconds (300). Three times that where a
-     *  session is opened, and before it as long again for the indexes of a SegmentBase. */
+    /** The longest time that a chunk is held for an answer, in milliseconds (300). Three times that when
+     *  a session is opened, and as long again before it for the indexes of SegmentBase. */
     timeoutMs?: number;
-    /** Whether the daemon may have a chunk on its way given up for another level (true). Not in Shaka. */
+    /** Whether the daemon may replace a chunk that is being downloaded by another level (true). Not in
+     *  Shaka. */
     abandon?: boolean;
-    /** Decides what the daemon did not, at most timeoutMs later; null leaves it to the player. */
+    /** Decides when the daemon does not, within timeoutMs; null: the player decides. */
     fallback?: (question: Question) => Local | Promise<Local>;
     /** Short for on('decision', ...). */
     onDecision?: (answer: Decision) => void;
 }
 
-/** A level, alone or with whatever else is to appear in the event. */
+/** A level, alone or with further members for the event. */
 export type Local = number | { level: number } | null | undefined;
 
 /** The whole state of a player: the body of POST /v1/decide. */
@@ -45,11 +46,11 @@ export interface Question {
     /** of the last chunks, at most 8, oldest first */
     throughput_kbps: number[];
     download_s: number[];
-    /** of the chunk to choose, by level; absent when not known */
+    /** of the chunk to decide, by level; absent if not known */
     next_bytes?: number[];
 }
 
-/** What the daemon said about one chunk; of a local decision the first three, and mode. */
+/** The daemon's decision for one chunk; a local decision has the first three members, and mode. */
 export interface Answer {
     chunk: number;
     /** index into the ladder, lowest bitrate first */
@@ -58,13 +59,14 @@ export interface Answer {
     mode: 'greedy' | 'sample' | 'merge' | 'fallback' | 'local';
     /** version of the weights that decided */
     policy?: number;
-    /** which expert was in charge; -1: none or all */
+    /** the expert that decided; -1: none or all */
     expert?: number;
-    /** of the levels */
+    /** by level */
     probabilities?: number[];
-    /** how it was decided; without a hint by one of the last four */
+    /** how it was decided; one of the last four without a hint */
     by?: 'router' | 'default' | 'mean-hint' | 'identify' | 'merge';
-    /** only when true: levels were withheld, as the session begins or they would likely empty a short buffer */
+    /** present only if true: some levels were not offered, because the session begins, or because they
+     *  would likely empty a short buffer */
     guarded?: boolean;
     /** expected return, in units of the reward */
     value?: number;
@@ -80,12 +82,12 @@ export type By = 'abrd' | 'local' | 'player';
 export interface State {
     /** Who chose the chunk that was requested last. */
     mode: 'idle' | By;
-    /** Why it was not the daemon; '' when it was. */
+    /** Why the daemon did not choose it; '' if it did. */
     reason: string;
     session: string | null;
-    /** As the daemon understood it; 'custom' for own weights. */
+    /** As the daemon uses it; 'custom' for weights. */
     profile: string | null;
-    /** From the manifest's arrival to the first picture; NaN before. */
+    /** From the arrival of the manifest to the first picture; NaN before. */
     startupS: number;
 }
 
@@ -102,18 +104,18 @@ export interface Events {
         chunks: number;
         chunk_s: number;
     };
-    /** There is an answer for the chunk that comes next. */
+    /** There is a decision for the next chunk. */
     decision: Decision;
-    /** A chunk was requested; decided: the level in the answer for it. level -1: not on the ladder. */
+    /** A chunk was requested; decided: the level of the decision for it. level -1: not on the ladder. */
     request: { chunk: number; level: number; kbps: number; by: By; decided: number | null };
-    /** A chunk on its way was given up, and is fetched at another level: another request. */
+    /** A chunk was abandoned and is downloaded at another level, with another request. */
     abandon: {
         chunk: number;
         level: number;
         kbps: number;
-        /** the level that was on its way */
+        /** the abandoned level */
         from: number;
-        /** that had come, elapsed_s after the request */
+        /** received until elapsed_s after the request */
         bytes: number;
         elapsed_s: number;
         /** media in the buffer; 0 before the first picture */
@@ -130,7 +132,7 @@ export interface Events {
         buffer_s: number;
         by: By;
     };
-    /** The daemon took the last chunk's report. */
+    /** The daemon has accepted the report of the last chunk. */
     report: { chunk: number; reward: number };
     /** Mode, reason, session, profile or startupS changed. */
     state: State;
@@ -140,9 +142,9 @@ export interface Events {
 }
 
 export interface Handle {
-    /** Takes the plugin out; the player goes on by itself. */
+    /** Removes the plugin; the player continues with its own rules. */
     detach(): void;
     readonly state: State;
-    /** Returns what takes the listener away. */
+    /** Returns a function that removes the listener. */
     on<E extends keyof Events>(event: E, fn: (data: Events[E]) => void): () => void;
 }
