@@ -22,11 +22,6 @@ extern const struct part hintless_part;
 extern const struct part players_part;
 #endif
 
-struct parts_row {
-    const struct part *part;
-    size_t settings, figures; /* where they are in parts_cfg and parts_stats */
-};
-
 #define PARTS_ROW(name)                                 \
     {                                                   \
         &name##_part, offsetof(struct parts_cfg, name), \
@@ -35,7 +30,7 @@ struct parts_row {
 
 /* The cluster is first: its role says whether this node learns. It starts last, as it shares what
  * other parts have, and is freed before them. */
-static const struct parts_row parts_table[] = {
+const struct parts_row parts_table[] = {
 #ifndef WITHOUT_CLUSTER
     PARTS_ROW(cluster),
 #endif
@@ -65,15 +60,7 @@ const struct guest *const parts_guests[] = {
     NULL};
 #endif
 
-int parts_n(void)
-{
-    return (int)(sizeof parts_table / sizeof *parts_table) - 1;
-}
-
-const struct part *parts_at(int i)
-{
-    return parts_table[i].part;
-}
+const int parts_rows = (int)(sizeof parts_table / sizeof *parts_table) - 1;
 
 const void *parts_settings(int i, const struct parts_cfg *cfg)
 {

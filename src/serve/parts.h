@@ -35,9 +35,25 @@ struct parts_stats {
 
 void parts_stats(struct parts_stats *out, struct service *s);
 
-/* Rows from 0 to parts_n() - 1, at most PARTS_MAX. */
-int parts_n(void);
-const struct part *parts_at(int i);
+/* The table, in the order in which the core calls its rows; it ends with a row without a part. */
+struct parts_row {
+    const struct part *part;
+    size_t settings, figures; /* where they are in parts_cfg and parts_stats */
+};
+
+extern const struct parts_row parts_table[];
+extern const int parts_rows; /* without the last one; at most PARTS_MAX */
+
+static inline int parts_n(void)
+{
+    return parts_rows;
+}
+
+static inline const struct part *parts_at(int i)
+{
+    return parts_table[i].part;
+}
+
 /* The settings of a row; cfg NULL: the defaults. */
 const void *parts_settings(int i, const struct parts_cfg *cfg);
 /* Its member of the figures. */
