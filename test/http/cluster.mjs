@@ -65,6 +65,11 @@ await test('weights that one learns are those of all', async () => {
     await playSome(nodes[0], 7);
     await playSome(nodes[1], 7);
     await allCounted();
+    // the exam may refuse an update: which one depends on the order in which trajectories arrive
+    for (let more = 0; more < 20 && (await ready(l)).policy === before; more++) {
+        await playSome(nodes[more % 2], 7);
+        await allCounted();
+    }
     await until('newer weights on all', async () => {
         const versions = await Promise.all([...nodes, ...learners].map(async d => (await ready(d)).policy));
         return versions.every(v => v === versions[0] && v > before);
@@ -248,7 +253,7 @@ await test('a full outbox drops and says so', async () => {
 await test('a role needs a bus, and a bus a role', async () => {
     for (const [args, said] of [[['--role', 'decide'], /--bus.*nats:/],
         [['--bus', 'nats://127.0.0.1:1'], /--role/],
-        [['--role', 'boss', '--bus', 'nats://127.0.0.1:1'], /standalone, decide or learn/]]) {
+        [['--role', 'boss', '--bus', 'nats://127.0.0.1:1'], /standalone, decide, learn/]]) {
         const d = new Daemon(['--port', '0', ...args]);
         assert.equal((await d.exited).code, 2);
         assert.match(d.output, said);

@@ -245,7 +245,7 @@ await test('one address holds its share of the connections, others are answered'
     const victim = await hold(d, '127.0.0.2', 3);
     assert.equal(victim.length, 3);
     assert.ok(await d.metric('abrd_http_connections_refused_total') >= 24);
-    assert.match(d.output, /connection from 127\.0\.0\.3 was closed: .*--address-connections/);
+    assert.match(d.output, /closed a connection from 127\.0\.0\.3: .*--address-connections/);
     // what it gives back it may have again
     await close(attacker.splice(0, 2));
     await until('its places to be free', async () => {
