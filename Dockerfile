@@ -1,14 +1,14 @@
 # The daemon in a small image:
 #
-#   make web && docker build -t abrd .        (make web: only for the pages' libraries)
+#   make web && docker build -t abrd .        (make web fetches the libraries of the pages)
 #   docker run -p 8080:8080 -v abrd:/var/lib/abrd abrd
 #
-# It runs as the user abrd (999); state lies in the volume. The token for writing profiles is made at the
-# first start: docker exec ID cat /var/lib/abrd/token
+# It runs as the user abrd (999); its state is in the volume. The first start creates the token for
+# changing profiles: docker exec ID cat /var/lib/abrd/token
 #
-# deploy/README.md: with compose, and on Kubernetes.
+# deploy/README.md describes compose and Kubernetes.
 #
-# The demo's stream is not in it. Where ffmpeg is:
+# The image does not contain the demo's video. On a machine with ffmpeg:
 #
 #   docker run --rm abrd cat /usr/local/share/doc/abrd/make-media.sh > make-media.sh
 #   sh make-media.sh media
@@ -24,9 +24,9 @@ RUN make -j"$(nproc)" all man && make install-program DESTDIR=/out && \
     strip /out/usr/local/bin/abrd && rm -r /out/usr/local/lib/systemd
 
 FROM debian:bookworm-slim
-# OpenBLAS brings BLAS and LAPACK twice, for programs that know them by other names; together with
-# texts that nobody reads here they are a sixth of what is installed. Of ca-certificates only the list
-# is used, by --origin https://...: the package would bring openssl
+# OpenBLAS installs BLAS and LAPACK twice, under other names for other programs. Together with
+# documentation they are a sixth of the installed files. Only the list of ca-certificates is used (by
+# --origin https://...); its package would install openssl.
 RUN apt-get update && apt-get install -y --no-install-recommends \
         curl libcurl4 libexpat1 libjansson4 libmicrohttpd12 libnats3.4 libopenblas0-pthread libsqlite3-0 \
         libsystemd0 && \

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# can-run.sh PORT DATA - before anything is installed or built: whether `make run` can have this port
-# of 127.0.0.1 and this folder. Bash and the tools of a bare Debian are enough.
+# can-run.sh PORT DATA - checks, before anything is installed or built, whether `make run` can use
+# this port of 127.0.0.1 and this folder. It needs only bash and the tools of a minimal Debian.
 set -u
 port=${1:-} data=${2:-}
 

@@ -1,6 +1,6 @@
 #!/bin/sh
-# deb.sh OUT [MAINTAINER] - Debian packages of the tree it is called in, into the folder OUT.
-# Builds in a copy, since the folder debian has to lie at the top there. What lintian finds fails.
+# deb.sh OUT [MAINTAINER] - builds Debian packages of the current tree into the folder OUT. It builds in
+# a copy, which has the folder debian at its top. It fails if lintian finds anything.
 set -eu
 out=$1 maintainer=${2:-} here=$PWD
 version=$(sed -n 's/^#define CMD_VERSION "\(.*\)"/\1/p' src/cli/cmd.h)

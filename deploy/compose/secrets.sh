@@ -1,8 +1,8 @@
 #!/bin/sh
-# secrets.sh - the token for writing profiles and Grafana's password, new ones, into secrets/ beside
-# this script; what is there stays. The folder is its owner's alone. Inside the containers a secret is
-# the file as it is here: for root they become the daemon's (user 999 of the image), else all may
-# read the file - once they are in the folder.
+# secrets.sh - writes a new token (for changing profiles) and a new password of Grafana into secrets/,
+# next to this script; existing files stay. Only the owner can enter the folder. A container sees the
+# file with its owner and mode. As root, the script gives the token to user 999 of the image; otherwise
+# the file is readable for all users that can enter the folder.
 set -eu
 cd "$(dirname "$0")"
 umask 077

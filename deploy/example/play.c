@@ -1,9 +1,9 @@
-/* play.c - a player in a few lines, with abrd's policy inside and a trace for a network.
+/* play.c - a small player with abrd's policy, and a trace as the network.
  *
  *   cc play.c $(pkg-config --cflags --libs abrd) -o play
  *   ./play moe.safetensors trace.txt live
  *
- * Prints what was fetched, chunk by chunk, and what the viewer got out of it. */
+ * Prints each downloaded chunk, and the viewer's QoE. */
 #include <abrd/policy.h>
 
 #include <stdio.h>

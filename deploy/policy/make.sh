@@ -1,22 +1,20 @@
 #!/usr/bin/env bash
-# Retrains the shipped policy and prints how the new one differs from it.
+# Trains the shipped policy again and prints how the new one differs.
 #
-#   deploy/policy/make.sh [DIR...]     folders of real traces, beside the generated links
+#   deploy/policy/make.sh [DIR...]     folders of recorded traces, in addition to generated links
 #
-# Three generations, one training per CPU at a time. Specialists: for each profile one that
-# knows the standard player alone, one for all profiles with drawn players, one for drawn
-# weights, which begins as RobustMPC decides, and a generalist for drawn ladders. Then two
-# students, each of which begins by imitating whoever knows the episode at hand and ends as PPO
-# leaves it. Then the policy, which begins by imitating the two together and meets more short
-# buffers and live streams than they did.
+# It trains three generations, one training per CPU at a time. First the specialists: one per profile
+# with only the standard player, one for all profiles with drawn players, one for drawn weights that
+# starts by imitating RobustMPC, and a generalist for drawn ladders. Then two students: each starts by
+# imitating the teachers that were trained for the episode at hand, and continues with PPO. Then the
+# policy: it starts by imitating both students, with more short buffers and live streams.
 #
-# VIDEO=PATH (default: the generated video), SEED (of specialists and students), LAST_SEED,
-# SPECIALIST_STEPS, STUDENT_STEPS, STUDENTS, STEPS, CAUTION (what a stall behind a short buffer
-# costs more in training), PART (of the traces) and TO (a folder, default build/policy) change
-# what is made. What TO holds already is not made again, and then no seconds are told.
-# EVAL="DIR..." adds scores on more traces to the provenance file; SHIP=1 puts the result into
-# deploy/policy. Without real traces the policy is made from generated links alone and scores a
-# little lower on real ones.
+# Variables: VIDEO=PATH (default: the generated video), SEED (of specialists and students), LAST_SEED,
+# SPECIALIST_STEPS, STUDENT_STEPS, STUDENTS, STEPS, CAUTION (the additional cost of a stall with a short
+# buffer in training), PART (of the traces) and TO (a folder, default build/policy). Policies that TO
+# already has are not trained again, and then no seconds are printed. EVAL="DIR..." adds scores on more
+# traces to the provenance file. SHIP=1 copies the result into deploy/policy. Without recorded traces the
+# policy is trained on generated links alone and scores a little lower on recorded ones.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 seed=${SEED:-1} part=${PART:-all} caution=${CAUTION:-.5} students=${STUDENTS:-2}
@@ -31,7 +29,7 @@ common=("$abrd" train --preset tuned --variant pamoe --part "$part")
 for dir in "$@"; do common+=(--traces "$dir"); done
 [ -z "${VIDEO:-}" ] || common+=(--video "$VIDEO")
 
-# told COMMAND...: as a reader can use it: folders by name, never where they lay
+# told COMMAND...: prints the command with the names of folders instead of their paths
 commands=
 told()
 {
@@ -66,7 +64,7 @@ make()
     "${train[@]}" --threads 1 --quiet >"$file.log" &
 }
 
-# all of them there, or the end
+# stop unless all of them exist
 made()
 {
     while [ -n "$(jobs -p)" ]; do wait -n; done

@@ -99,7 +99,7 @@ export class Overview {
             text(cells[experts], number(total));
         });
         const s = specialisation(profiles.map(p => Array.from({ length: experts }, (_, k) => p.expert[k] ?? 0)));
-        text($('matrix-note'), s === null ? 'no decisions yet' :
+        text($('matrix-note'), s === null ? 'no decisions by an expert yet' :
             `specialisation ${number(100 * s)} %: how much of the choice of expert the profile explains. Merges are not counted.`);
     }
 }
