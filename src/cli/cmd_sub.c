@@ -18,9 +18,7 @@ int cmd_fail(const char *command, const struct err *e)
 int cmd_blas(const char *command, int threads)
 {
     struct err e = {0};
-    if (!blas_reserve(threads, &e)) return 0;
-    fprintf(stderr, "abrd %s: %s\n", command, e.detail);
-    return OPT_EXIT_FAILED;
+    return blas_reserve(threads, &e) ? cmd_fail(command, &e) : 0;
 }
 
 const struct cmd_sub *cmd_sub_find(const struct cmd_sub *table, const char *name)

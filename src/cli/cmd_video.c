@@ -88,6 +88,22 @@ static void put_levels(struct out *o, const struct video *v)
             v->levels);
 }
 
+/* Prints the levels; `to`, if any, is the folder that gets the table. */
+static int video_run(const char *command, const char *from, const char *to,
+                     const struct source *s, const struct out_cfg *cfg)
+{
+    struct err e = {0};
+    struct out *o = out_new(cfg, &e);
+    struct video *v = o ? video_load_input(from, s, &e) : NULL;
+    int rc = v ? 0 : e.code;
+    if (!rc && to) rc = video_save(v, to, &e);
+    if (!rc) put_levels(o, v);
+    if (!rc) rc = out_finish(o, &e);
+    video_free(v);
+    out_free(o);
+    return rc ? cmd_fail(command, &e) : OPT_EXIT_DONE;
+}
+
 static int video_show(int argc, char **argv)
 {
     struct out_cfg cfg = {0};
@@ -108,15 +124,7 @@ static int video_show(int argc, char **argv)
     int at = opt_parse(&cmd, argc, argv);
     if (at < 0) return opt_status(at);
 
-    struct err e = {0};
-    struct out *o = out_new(&cfg, &e);
-    struct video *v = o ? video_load_input(argv[at], &s, &e) : NULL;
-    int rc = v ? 0 : e.code;
-    if (!rc) put_levels(o, v);
-    if (!rc) rc = out_finish(o, &e);
-    video_free(v);
-    out_free(o);
-    return rc ? cmd_fail("video show", &e) : OPT_EXIT_DONE;
+    return video_run("video show", argv[at], NULL, &s, &cfg);
 }
 
 static int convert(int argc, char **argv)
@@ -154,15 +162,7 @@ static int convert(int argc, char **argv)
     if (at < 0) return opt_status(at);
     if (!to) return opt_usage("video convert", "--out DIR is missing");
 
-    struct err e = {0};
-    struct out *o = out_new(&cfg, &e);
-    struct video *v = o ? video_load_input(argv[at], &s, &e) : NULL;
-    int rc = v ? video_save(v, to, &e) : e.code;
-    if (!rc) put_levels(o, v);
-    if (!rc) rc = out_finish(o, &e);
-    video_free(v);
-    out_free(o);
-    return rc ? cmd_fail("video convert", &e) : OPT_EXIT_DONE;
+    return video_run("video convert", argv[at], to, &s, &cfg);
 }
 
 static const struct cmd_sub subcommands[] = {

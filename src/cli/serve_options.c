@@ -7,6 +7,7 @@
 
 #include "base/log.h"
 #include "base/text.h"
+#include "cli/cmd.h"
 
 static const char *const LOG_FORMS[] = {"text", "json", NULL};
 
@@ -132,9 +133,7 @@ int serve_options_read(struct serve_options *s, const struct serve_options_cmd *
     int code = serve_options_load(s, how, argc, argv, &e);
     if (strncmp(e.field, "--", 2) == 0)
         return opt_usage(how->name, "%s %s", e.field, e.detail);
-    if (e.code)
-        fprintf(stderr, "abrd %s: %s%s%s\n", how->name, e.field, *e.field ? ": " : "",
-                e.detail);
+    if (e.code) cmd_fail(how->name, &e);
     return code;
 }
 
