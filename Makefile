@@ -1,10 +1,10 @@
 # abrd - `make help` lists the targets.
 #
 # Nothing here needs a compiler before the recipes run, so that `make run` works on a machine that
-# has only make. Objects lie under build/<mode>/; build/abrd is a link to the release program.
+# has only make. Objects are in build/<mode>/; build/abrd is a link to the release program.
 
-# All processors work, unless the command line or MAKEFLAGS has a -j of its own. Several goals are
-# left to run one after the other ("make clean all").
+# make uses all processors, unless the command line or MAKEFLAGS has -j. Several goals run one after
+# the other ("make clean all").
 ifeq ($(MAKELEVEL)$(word 2,$(MAKECMDGOALS)),0)
 ifneq ($(shell tr '\0' '\n' </proc/$$PPID/environ 2>/dev/null | grep -cE '^MAKEFLAGS=([a-zA-Z]*j| *-[a-zA-Z]*j|.* -j|.*--jobs)'),1)
 MAKEFLAGS += -j$(shell nproc 2>/dev/null || echo 1)
@@ -22,14 +22,14 @@ PREFIX ?= /usr/local
 LIBDIR ?= $(PREFIX)/lib
 FUZZ_S ?= 30
 
-# ---- packages, by their Debian names; package:program needs no package when the program is there
+# ---- packages, by their Debian names; package:program needs no package if the program exists
 
 PKG_BUILD := gcc:$(CC) libc6-dev pkg-config:pkg-config libmicrohttpd-dev libjansson-dev \
              libopenblas-dev libsqlite3-dev libcurl4-openssl-dev libexpat1-dev libsystemd-dev libnats-dev
 PKG_RUN := ffmpeg:ffmpeg curl:curl nodejs:node npm:npm
 PKG_TEST := check libxml2-dev chromium:chromium nats-server:nats-server
 PKG_DEB := dpkg-dev debhelper lintian man-db g++
-# what the compiler must find, and where it comes from
+# headers that the compiler must find, and their packages
 HEADERS := microhttpd.h:libmicrohttpd-dev jansson.h:libjansson-dev cblas.h:libopenblas-dev \
            sqlite3.h:libsqlite3-dev curl/curl.h:libcurl4-openssl-dev expat.h:libexpat1-dev \
            systemd/sd-daemon.h:libsystemd-dev nats/nats.h:libnats-dev
@@ -48,7 +48,7 @@ OPT_tsan := -O1 -g -fno-omit-frame-pointer -fsanitize=thread
 OPT_cover := -O0 -g --coverage
 OPT_fuzz := -O1 -g -fno-omit-frame-pointer -fsanitize=fuzzer-no-link,address,undefined
 CPPFLAGS += -Isrc -Iinclude -D_GNU_SOURCE -D_FILE_OFFSET_BITS=64
-# pages are read back by libxml2, which has a folder of its own
+# the tests read pages with libxml2, whose headers have their own folder
 XML2_CPPFLAGS := $(shell pkg-config --cflags libxml-2.0 2>/dev/null)
 # -ffp-contract=off: same bytes on machines with and without FMA, and golden trajectories.
 # -fno-math-errno: lets sqrtf vectorise.
@@ -56,18 +56,18 @@ CFLAGS += -std=c11 $(OPT_$(MODE)) $(WARN) -ffp-contract=off -fno-math-errno -pth
 LDFLAGS += $(filter -fsanitize% --coverage,$(OPT_$(MODE))) -pthread
 LDLIBS += -lmicrohttpd -ljansson -lopenblas -lsqlite3 -lcurl -lexpat -lsystemd $(if $(filter cluster,$(WITHOUT)),,-lnats) -lm
 CPPFLAGS += $(foreach p,$(WITHOUT),-DWITHOUT_$(shell echo $(p) | tr a-z A-Z))
-# the tests' allocation counter stands in front of these (test/support/alloc.c)
+# the allocation counter of the tests wraps these (test/support/alloc.c)
 comma := ,
 WRAP := $(foreach f,malloc calloc realloc aligned_alloc strdup free,-Wl$(comma)--wrap=$(f))
-# and the simulation in front of what makes files durable (test/sim/files.c)
+# and the simulation wraps the functions that make files durable (test/sim/files.c)
 SIM_WRAP := $(foreach f,fsync rename link,-Wl$(comma)--wrap=$(f))
 
 # ---- sources, found by name
 
 LAYERS := base nn policy learn abr embed report lab serve cli
 SRC := $(sort $(foreach l,$(LAYERS),$(wildcard src/$(l)/*.c src/$(l)/*/*.c)))
-# Without a part its sources are left out, and those of others that serve it. Its settings stay, so that
-# the command line has the same form in every build; so does the log of slots, which hintless keeps.
+# A build without a part lacks its sources, and those of other parts that serve only it. Its settings
+# stay, so that the command line has the same form in every build. The log of slots of hintless stays, too.
 OF_cluster := $(filter-out $(if $(filter hintless,$(WITHOUT)),,%/slot_log.c %/envelope.c), \
                 $(wildcard src/serve/cluster/*.c)) src/serve/added/added_wire.c
 OF_hintless := $(wildcard src/serve/hintless/*.c src/serve/cluster/slot*.c src/serve/cluster/*share.c)
@@ -106,8 +106,8 @@ ifneq ($(V),1)
 Q := @
 endif
 
-# $(call compiling,FILE) says "n of N": on a terminal in one line that is written over, in a log
-# every 25th. A make that runs nothing counts N when the first file is compiled.
+# $(call compiling,FILE) prints "n of N": on a terminal in one line that is overwritten, in a log every
+# 25th. A dry run of make counts N when the first file is compiled.
 compiling = @$(if $(COUNTING),: compiling,$(if $(TO_COMPILE),,$(eval TO_COMPILE := $(count_compiled)))$(eval COMPILED += .)\
 n=$(words $(COMPILED)); of=$(TO_COMPILE); \
 if [ -t 1 ]; then printf '  CC    %d of %d  %s\033[K\r' $$n $$of '$1'; \
@@ -115,7 +115,7 @@ elif [ $$((n % 25)) -eq 0 ] || [ $$n -eq $$of ] || [ $$of -le 25 ]; then \
     printf '  CC    %d of %d  %s\n' $$n $$of '$1'; fi)
 count_compiled = $(shell env -u MAKEFLAGS -u MFLAGS $(MAKE) -n -j1 --no-print-directory COUNTING=1 \
                    $(MAKEOVERRIDES) $(MAKECMDGOALS) 2>/dev/null | grep -c '^: compiling')
-# $(call making,VERB,FILE) says the same of what is not compiled
+# $(call making,VERB,FILE) prints the same for files that are not compiled
 making = @if [ -t 1 ]; then printf '\033[K'; fi; printf '  %-5s %s\n' $1 '$2'
 
 .DELETE_ON_ERROR:
@@ -129,7 +129,7 @@ all: build/abrd $(B)/lib/libabrd.a ## build the daemon with its tools (build/abr
 build/abrd: $(B)/abrd
 	$(Q)ln -sfn $(MODE)/abrd $@
 
-# ---- what a thing was built from; a recipe that changes its file only when the text differs
+# ---- stamps of flags and lists; the recipe writes its file only if the text differs
 
 define update
 @mkdir -p $(@D); printf '%s\n' '$(1)' | cmp -s - $@ || printf '%s\n' '$(1)' > $@
@@ -146,7 +146,7 @@ $(B)/tests: $(UPDATED)
 	$(call update,$(TEST) $(FUZZ))
 FORCE:
 
-# looked for once per build folder, so that a missing library is named, not guessed from errors
+# checked once per build folder, so that a missing library is named
 $(B)/headers: Makefile
 	@mkdir -p $(@D); missing=; \
 	command -v $(CC) >/dev/null 2>&1 || { \
@@ -163,23 +163,23 @@ $(B)/headers: Makefile
 
 $(B)/test/%.o: CPPFLAGS += -Itest
 $(B)/test/lab/%.o $(B)/test/report/%.o: CPPFLAGS += $(XML2_CPPFLAGS)
-# (clang, which only fuzzing uses, takes NAN itself for a promotion)
+# (clang, which only fuzzing uses, warns of a promotion in NAN itself)
 $(B)/src/%.o: CFLAGS += $(if $(filter fuzz,$(MODE)),,-Wdouble-promotion)
 $(B)/src/nn/%.o $(B)/lib/src/nn/%.o: CFLAGS += -O3
 $(B)/src/policy/%.o $(B)/lib/src/policy/%.o: CFLAGS += -O3
 $(B)/src/abr/emulator/feat.o $(B)/lib/src/abr/emulator/feat.o: CFLAGS += -O3
-# kernels for one instruction set each, chosen when the program runs
+# kernels for one instruction set each; the program selects one at run time
 ifneq ($(filter x86_64%,$(shell $(CC) -dumpmachine 2>/dev/null)),)
 $(B)/src/nn/simd/%_avx2.o $(B)/lib/src/nn/simd/%_avx2.o: CFLAGS += -mavx2 -mfma -mpopcnt
 $(B)/src/nn/simd/%_avx512.o $(B)/lib/src/nn/simd/%_avx512.o: CFLAGS += -mavx512f -mavx2 -mfma -mpopcnt -mprefer-vector-width=512
-# ordered for the processors that have it: a tenth of a decision's time
+# scheduled for the processors that have it: saves a tenth of a decision's time
 $(B)/src/nn/simd/vecmat_avx512.o $(B)/lib/src/nn/simd/vecmat_avx512.o: CFLAGS += -mavx512bw -mavx512vnni -mtune=icelake-server
-# GCC clears half a kilobyte with an instruction that costs as much as a router; libc does not
+# GCC clears 512 bytes with an instruction that takes as long as a router; libc is faster
 ifneq ($(MODE),fuzz)
 CFLAGS += -mstringop-strategy=libcall
 endif
-# those of learning are loops of the compiler's: what they give differs between CPU types
-# anyway, as the products of BLAS do
+# the kernels of learning are vectorised by the compiler: their results differ between CPU types,
+# like those of BLAS
 $(B)/src/nn/simd/kern_avx%.o: CFLAGS += -ffp-contract=fast
 $(B)/src/nn/simd/kern_avx512.o: CFLAGS += -mavx512dq -mavx512vl -mavx512bw
 endif
@@ -197,8 +197,8 @@ $(B)/abrd: $(B)/src/cli/main.o $(B)/libabrd.a
 	$(call making,LD,$@)
 	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(LDLIBS)
 
-# ---- the library for players in C: what include/abrd/policy.h needs and nothing else, so neither
-# BLAS nor XML; one object, whose other names are local
+# ---- the library for players in C: only what include/abrd/policy.h needs, so neither BLAS nor XML; one
+# object, whose other names are local
 
 LIB := $(wildcard src/embed/*.c) $(addprefix src/,$(addsuffix .c, \
          base/bytes base/err base/json_text base/rng base/table base/text \
@@ -259,7 +259,7 @@ $(B)/check: $(TESTOBJ) $(B)/suites.o $(B)/libabrd.a
 
 # ---- packages
 
-# $(1): package or package:program. Silent and at once when all is there.
+# $(1): package or package:program. It prints nothing if all are installed.
 define install
 @missing=; for p in $(1); do \
     case $$p in *:*) command -v "$${p##*:}" >/dev/null 2>&1 && continue;; esac; \
@@ -286,7 +286,7 @@ deps-build: # what the compiler needs, alone: for images
 deps-test: ## install the packages that the tests need: libcheck, a browser, nats-server
 	$(call install,$(PKG_BUILD) $(PKG_RUN) $(PKG_TEST))
 
-# ---- the demo page's libraries and its stream; neither is ever committed
+# ---- the libraries and the video of the demo page; neither is committed
 
 web: web/vendor/.done ## fetch the libraries of the demo page (npm, a minute the first time)
 	@:
@@ -299,19 +299,19 @@ web/node_modules/.done: web/package-lock.json
 web/vendor/.done: web/node_modules/.done web/tools/vendor.sh
 	$(Q)sh web/tools/vendor.sh && touch $@
 
-# other players, a minifier and a compiler of declarations: for tests alone
+# other players, a minifier and a compiler of declarations: only for tests
 test/web/node_modules/.done: test/web/package-lock.json
 	$(call making,NPM,test/web)
 	$(Q)cd test/web && npm ci --ignore-scripts --no-audit --no-fund --loglevel=error
 	$(Q)touch $@
 
-# rules for JavaScript: for make lint alone
+# rules for JavaScript: only for make lint
 test/lint/node_modules/.done: test/lint/package-lock.json
 	$(call making,NPM,test/lint)
 	$(Q)cd test/lint && npm ci --ignore-scripts --no-audit --no-fund --loglevel=error
 	$(Q)touch $@
 
-# schemas of compose and Kubernetes: for make manifests alone
+# schemas of compose and Kubernetes: only for make manifests
 test/deploy/node_modules/.done: test/deploy/package-lock.json
 	$(call making,NPM,test/deploy)
 	$(Q)cd test/deploy && npm ci --ignore-scripts --no-audit --no-fund --loglevel=error
@@ -323,9 +323,9 @@ media: build/media/manifest.mpd ## encode the demo's video (ffmpeg, 15 seconds t
 build/media/manifest.mpd: web/tools/make-media.sh
 	$(Q)rm -rf build/media && sh web/tools/make-media.sh build/media
 
-# The sub-makes see compiler and pkg-config that deps may only now have installed. The pages' parts
-# are made while the daemon is compiled. On a terminal the daemon is a job of its own (bash -m), so
-# that Ctrl-C stops it alone and make ends with the daemon's exit code instead of "Interrupt".
+# The sub-makes see the compiler and pkg-config that deps may have just installed. The libraries and the
+# video of the pages are prepared while the daemon is compiled. On a terminal the daemon is a separate
+# job (bash -m), so that Ctrl-C stops only it, and make ends with the daemon's exit code.
 PORT = 8080
 DATA = var
 run: ## install missing packages, build, and start the daemon on 127.0.0.1:8080; PORT=9210 DATA=var
@@ -342,14 +342,14 @@ page-web page-media: page-%:
 
 # ---- tests
 
-# everything that make test runs, or runs with
+# everything that make test runs or needs
 TESTED := build/abrd $(B)/lib/libabrd.a $(B)/check $(B)/trial_chaos $(B)/trial_hostile $(B)/trial_soak
 test: ## run everything: lint, unit, golden, HTTP and browser tests
 	@$(MAKE) --no-print-directory deps-test
 	@$(MAKE) --no-print-directory web test/web/node_modules/.done test/lint/node_modules/.done media $(TESTED)
 	@bash test/all.sh
 
-# as many suites at a time as make has jobs, when it was given a number
+# as many suites at a time as make has jobs, if -j has a number
 CHECK_JOBS = $(patsubst -j%,%,$(firstword $(filter -j%,$(MAKEFLAGS))))
 check: $(B)/check $(B)/abrd ## run the unit tests; SUITE=abr/emulator/emu for one suite
 	$(Q)JOBS=$${JOBS:-$(CHECK_JOBS)} $(B)/check $(SUITE)
@@ -380,14 +380,14 @@ lint: $(OBJ) test/lint/node_modules/.done ## check layers, names, lengths, forbi
 	@bash test/each.sh lint
 
 .PHONY: tidy
-# the flags of a release, without those that clang does not have
+# the flags of a release, without those that clang lacks
 tidy: ## run clang-tidy and cppcheck over src (minutes); TIDY_ONLY=src/base/pool.c for some files
 	@bash test/tidy.sh "$(CPPFLAGS) -std=c11 -pthread" $(or $(TIDY_ONLY),$(SRC))
 
 asan: ## run the unit tests with the address and undefined behaviour sanitizers
 	@UBSAN_OPTIONS=print_stacktrace=1 $(MAKE) --no-print-directory MODE=asan check
 
-# setarch -R: this sanitizer cannot live with much address randomisation
+# setarch -R: this sanitizer does not work with much address randomisation
 tsan: ## run the unit tests with the thread sanitizer
 	@$(MAKE) --no-print-directory MODE=tsan build/tsan/check build/tsan/abrd
 	@OPENBLAS_NUM_THREADS=1 setarch -R build/tsan/check $(SUITE)
@@ -426,8 +426,8 @@ $(B)/sim: $(SIMOBJ) $(B)/libabrd.a
 sim: $(B)/sim ## simulate the whole server without sockets and wall time, from seeds; SEEDS=10000 FIRST=1
 	@$(B)/sim
 
-# the whole daemon tried from outside (test/trial), with a report in build/trial; options reach
-# the program by the environment, where make puts what stands on its command line
+# the whole daemon tested from outside (test/trial), with a report in build/trial; make passes the
+# variables of its command line to the program in the environment
 chaos: all web $(B)/trial_chaos ## kill the daemon with kill -9 under load, repeatedly; KILLS=200 SEED=1 THINK_MS=5
 	@$(B)/trial_$@
 
@@ -482,7 +482,7 @@ routing: all ## train with routers that stop (test/score/routing.sh); STEPS=N SE
 lab-data: ## fetch real images for the labs into build/lab-data (npm and Debian packages)
 	@sh deploy/lab-data.sh build/lab-data
 
-# ---- the rest
+# ---- other targets
 
 format: ## format all sources; renew the tables of src/*/README.md and deploy/REFERENCE.md
 	@find src include test -name '*.[ch]' | xargs clang-format -i
@@ -498,11 +498,11 @@ merge-policy: all ## train the experts that are merged for viewers without a hin
 # the program finds its own files in ../share/abrd (src/cli/home.c)
 D := $(DESTDIR)$(PREFIX)
 VERSION := $(shell sed -n 's/^\#define CMD_VERSION "\(.*\)"/\1/p' src/cli/cmd.h)
-# looked for when it is installed: what the same make has fetched (web/vendor) is there then
+# evaluated at installation, when web/vendor has been fetched
 SHARE := find deploy/policy traces web -type f ! -name '*.sh' ! -name 'package*.json' \
            ! -path 'web/tools/*' ! -name '.*' ! -path '*/node_modules/*'
-# manual pages: of the program and of every command, from the tables that --help prints; what is
-# longer stands in deploy/man
+# manual pages of the program and of every command, from the tables that --help prints; longer sections
+# are in deploy/man
 PAGES := abrd $(patsubst cmd_%.c,abrd-%,$(filter-out %_sub.c %_completion.c %_man.c,\
            $(notdir $(wildcard src/cli/cmd_*.c src/cli/*/cmd_*.c))))
 build/man/%.8: $(B)/abrd $(wildcard deploy/man/*.roff)
@@ -515,7 +515,7 @@ build/man/%.8: $(B)/abrd $(wildcard deploy/man/*.roff)
 
 man: $(PAGES:%=build/man/%.8) ## write the manual pages into build/man
 
-# what runs, and what is read beside it
+# the program, and the files that it reads
 install-program: all man # without the library: for images
 	install -D $(B)/abrd $(D)/bin/abrd
 	@$(SHARE) | while read -r f; do install -D -m 644 $$f $(D)/share/abrd/$$f || exit 1; done

@@ -1,7 +1,7 @@
 #!/usr/bin/env node
-// sbom.mjs PROGRAM OUT - what abrd is made of, as SPDX 2.3 JSON: the packages of the shared libraries
-// that PROGRAM loads (ldd, dpkg) with the licences that their copyright files declare, and the npm
-// packages of web/package-lock.json. Prints them as a table. `make sbom` runs it in the project's root.
+// sbom.mjs PROGRAM OUT - writes the dependencies of abrd as SPDX 2.3 JSON: the packages of the shared
+// libraries that PROGRAM loads (ldd, dpkg) with the licences of their copyright files, and the npm
+// packages of web/package-lock.json. It prints them as a table, too. `make sbom` runs it in the project's root.
 import { execFileSync } from 'node:child_process';
 import { existsSync, readFileSync, realpathSync, writeFileSync } from 'node:fs';
 
@@ -22,7 +22,7 @@ const SPDX = {
     'zlib': 'Zlib', 'OpenSSL': 'OpenSSL', 'Artistic': 'Artistic-1.0', 'public-domain': null,
 };
 
-/** An SPDX expression for a name as Debian writes it; null when there is none. */
+/** The SPDX expression for a licence name of Debian; null if there is none. */
 function spdxOf(name) {
     if (name in SPDX) return SPDX[name];
     const gnu = /^(L?GPL|AGPL|GFDL)-(\d)(?:\.(\d))?(\+)?$/.exec(name);
@@ -60,7 +60,7 @@ function libraries() {
         .map(line => /=> (\/\S+)/.exec(line)?.[1] ?? /^\s+(\/\S+)/.exec(line)?.[1]).filter(Boolean);
     const names = new Set();
     for (const file of files) {
-        // an alternative or a merged /usr leads elsewhere than the package says
+        // with an alternative or a merged /usr the path differs from that of the package
         const real = realpathSync(file);
         for (const path of [file, real, file.replace(/^\/usr/, ''), real.replace(/^\/usr/, '')]) {
             try {

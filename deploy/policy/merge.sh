@@ -1,15 +1,15 @@
 #!/usr/bin/env bash
-# Trains the experts that untagged viewers' weights are merged from.
+# Trains the experts that are merged for viewers without a hint.
 #
-#   deploy/policy/merge.sh [DIR...]     folders of real traces, beside the generated links
+#   deploy/policy/merge.sh [DIR...]     folders of recorded traces, in addition to generated links
 #
-# First a common start: one expert for all four profiles that is not told which one it serves, as
-# untagged viewers do not say. Then one specialist per profile, tuned from that start with a small
-# step, so that their weights can be averaged; `abrd policy join` packs them into one file.
+# First a common start: one expert for all four profiles, which does not observe the profile, since
+# these viewers give no hint. Then one specialist per profile, tuned from that start with a small step,
+# so that their weights can be averaged. `abrd policy join` packs them into one file.
 #
-# VIDEO=PATH (default: the generated video), SEED, START_STEPS, STEPS, PART (of the traces) and TO
-# (a folder, default build/policy-merge) change what is made; what lies in TO already is not trained
-# again. SHIP=1 puts the result into deploy/policy.
+# Variables: VIDEO=PATH (default: the generated video), SEED, START_STEPS, STEPS, PART (of the traces)
+# and TO (a folder, default build/policy-merge). Policies that TO already has are not trained again.
+# SHIP=1 copies the result into deploy/policy.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 seed=${SEED:-1} part=${PART:-all} start_steps=${START_STEPS:-12000000} steps=${STEPS:-5000000}
@@ -23,7 +23,7 @@ common=("$abrd" train --preset tuned --variant mlp --no-hint --part "$part")
 for dir in "$@"; do common+=(--traces "$dir"); done
 [ -z "${VIDEO:-}" ] || common+=(--video "$VIDEO")
 
-# told COMMAND...: as a reader can use it: folders by name, never where they lay
+# told COMMAND...: prints the command with the names of folders instead of their paths
 commands=
 told()
 {

@@ -2,12 +2,12 @@
  *
  *   struct override o;
  *   override_init(&o);
- *   int n = override_options(opts + 12, &o);    (behind 12 options of the command's own)
+ *   int n = override_options(opts + 12, &o);    (after 12 options of the command)
  *   ... opt_parse ...
  *   override_taken(&o);
  *   if (recipe_fields_apply(&recipe, &o.changes, &e)) ...
  *
- * The help of each tells what the presets have. Ownership: the options point into *o.
+ * The help of each option has its default in each preset. Ownership: the options point into *o.
  * Threads: not shared. */
 #ifndef CLI_OVERRIDE_H
 #define CLI_OVERRIDE_H

@@ -1,7 +1,7 @@
 /* page.h - a report (report/report.h) as the HTML page that --report names, and its common figures.
  *
- * A page consists of the report, uPlot, our script and our style. home.h finds these texts; uPlot is
- * there after `make web`, and the error says so when it is not.
+ * A page consists of the report, uPlot, our script and our style. home.h finds these texts; uPlot
+ * exists after `make web`; the error says so if it is missing.
  *
  * Errors: ERR_INVALID (a name that is not letters, digits, '-' and '_' before .html), ERR_ABSENT,
  * ERR_IO, and those of report_write. Threads: main thread. */

@@ -19,7 +19,7 @@ struct progress {
 
 /* quiet: show nothing at all. */
 void progress_init(struct progress *p, const char *label, bool quiet);
-/* share in 0 .. 1; note may be "". Cheap to call often: draws at most ten times a second
+/* share in 0 .. 1; note may be "". Cheap to call often: draws at most ten times per second
  * on a terminal. */
 void progress_show(struct progress *p, double share, const char *note);
 /* For long work that asks whether to stop: shows the share, true after Ctrl-C. p: struct progress. */

@@ -1,5 +1,5 @@
 /**
- * daemon.js - what the daemon says of itself once a second (server-sent events).
+ * daemon.js - the daemon's statistics, which it sends once per second (server-sent events).
  *
  * @module demo/daemon
  */
@@ -15,7 +15,7 @@ function log(text) {
     while ($('log').children.length > LOG_LINES) $('log').lastChild.remove();
 }
 
-/** What changed between two reports that is worth a line. */
+/** Logs the important changes between two reports. */
 function compare(before, s) {
     if (!before) return;
     const a = before.learner, b = s.learner;
@@ -132,7 +132,7 @@ export function watchDaemon(server) {
         const s = JSON.parse(e.data);
         if (before && $('daemon-line').dataset.up === 'no') {
             log('the daemon is back');
-            before = null; // its counts may have begun anew
+            before = null; // its counters may have restarted
         }
         compare(before, s);
         before = s;
@@ -140,9 +140,9 @@ export function watchDaemon(server) {
         reachable(true, s.draining ? 'the daemon is stopping' : `daemon: policy version ${s.policy}`);
     });
     events.onerror = () => {
-        if ($('daemon-line').dataset.up === 'yes') log('the daemon is gone; looking for it');
+        if ($('daemon-line').dataset.up === 'yes') log('the daemon does not answer; reconnecting');
         reachable(false, 'the daemon does not answer');
-        // a refusal ends the stream for good; a lost connection it mends itself
+        // EventSource reconnects after a lost connection, but not after a refusal
         if (events.readyState === EventSource.CLOSED) setTimeout(() => watchDaemon(server), 3000);
     };
 }

@@ -1,6 +1,6 @@
-// The charts of a report of `abrd lab`. Inlined behind uPlot; draws what #report-data holds into the
-// figures that are in the page already. Colours come from the style sheet, so that a change between
-// light, dark and paper draws anew.
+// The charts of a report. The page contains it after uPlot; it draws the data of #report-data into the
+// figures of the page. Colours come from the style sheet, so a change between light, dark and paper
+// redraws the charts.
 (() => {
   'use strict';
 
@@ -28,7 +28,7 @@
     return `${+m}e${+e}`;
   }
 
-  // the ticks of a linear axis: as many digits as their distance needs, no more
+  // the ticks of a linear axis, with as many digits as their distance needs
   function ticks(values, step) {
     const top = Math.max(...values.map(Math.abs));
     if (step < 1e-4) return values.map(v => (v === 0 ? '0' : power(v)));
@@ -64,13 +64,13 @@
     return lo <= hi ? [lo, hi] : log ? [1, 10] : [0, 1];
   }
 
-  // uPlot counts a log axis's ticks from its beginning, which must be one: 0.0037 becomes 0.003
+  // uPlot counts the ticks of a log axis from its lower end, which must be a tick: 0.0037 becomes 0.003
   function leading(v, round) {
     const unit = Math.pow(10, Math.floor(Math.log10(v)));
     return +(round(+(v / unit).toPrecision(9)) * unit).toPrecision(9);
   }
 
-  // half a bar's room at both ends of an axis that has bars on numbers
+  // room for half a bar at both ends of an axis with bars at numbers
   function barStep(panel) {
     let step = Infinity;
     for (const s of panel.series)
@@ -100,7 +100,7 @@
 
   // ---- axes
 
-  // A tick's text lies beside a vertical axis: as wide as the widest.
+  // The labels of a vertical axis are as wide as the widest.
   function sideSize(u, values, index, cycle) {
     const axis = u.axes[index];
     if (cycle > 1) return axis._size;
@@ -131,15 +131,15 @@
     return o;
   }
 
-  // The text of the last tick stands on both sides of it, half of it beyond the chart where the
-  // tick is at the end: room for that.
+  // The label of the last tick is centred on it. If the tick is at the end, half of the label needs
+  // room beyond the chart.
   function rightPad(u) {
     const axis = u.axes[0];
     const last = (axis._values || []).filter(Boolean).pop();
     return last && !axis._rotate ? Math.max(12, Math.ceil(textWidth(last) / 2) + 3) : 12;
   }
 
-  // names under their places; slanting where they would touch
+  // names below their places; slanted if they would touch
   function categoryAxis(o, names, width) {
     const widest = Math.max(...names.map(textWidth));
     const slant = widest + 8 > (width - 60) / names.length;
@@ -165,8 +165,8 @@
   const cleaned = (values, log) =>
     values.map(v => (isNumber(v) && !(log && v <= 0) ? v : null));
 
-  // Bars of several series stand beside each other, and so do points on named places: each
-  // series has its own places on x.
+  // Bars of several series are next to each other, and so are points at named places: each series has
+  // its own places on x.
   function places(panel) {
     const step = panel.category ? 1 : barStep(panel);
     const aside = panel.series.filter(s => s.kind === 'bars' || (panel.category && s.kind === 'points'));
@@ -197,7 +197,7 @@
     const o = { label: c.s.name, show: shown, stroke: colour, width: 2, points: { show: false } };
     if (dashed) o.dash = DASH;
     if (c.s.kind === 'line' || c.s.kind === 'dashed') {
-      // few places are shown as such
+      // a few places are shown as points
       if (c.s.x.length <= 24 && c.s.kind === 'line')
         o.points = { show: true, size: 5, width: 1, fill: colour };
     } else if (c.s.kind === 'points') {
@@ -217,7 +217,7 @@
     const cols = columns(panel, legend);
     const series = [{}];
     const bands = [];
-    const shade = cols.filter(c => c.band).length > 2 ? 0.12 : 0.2; // many of them lie on each other
+    const shade = cols.filter(c => c.band).length > 2 ? 0.12 : 0.2; // many bands overlap
     for (const c of cols) {
       c.at = series.length;
       series.push(seriesOptions(c, panel));

@@ -1,16 +1,15 @@
 #!/bin/sh
-# make-media.sh OUT [SECONDS] [CHUNK_S] - the demo's stream: six bitrates of one moving picture.
+# make-media.sh OUT [SECONDS] [CHUNK_S] - encodes the demo's video at six bitrates.
 #
-# 240p pictures, a flight into the Mandelbrot set under film grain: the encoder fills any
-# bitrate of the ladder, and a browser on a small machine still decodes it without effort,
-# so stalls come from the link and not from the CPU. Every picture says which bitrate it
-# is. Writes into OUT, a new or an empty folder, manifest.mpd (chunk sizes and a profile hint
-# inside), which is there only when all is, OUT/<kbps>-init.mp4 and
-# OUT/<kbps>-<n>.m4s; and the first minute again in other forms:
+# It is a zoom into the Mandelbrot set with film grain, in 240p. The encoder reaches every bitrate of the
+# ladder with it, and a small machine still decodes it easily, so stalls come from the link and not from
+# the CPU. The picture shows its bitrate. The script writes into OUT, a new or an empty folder:
+# <kbps>-init.mp4, <kbps>-<n>.m4s and, last, manifest.mpd with chunk sizes and a profile hint. It also
+# writes the first minute in other formats:
 #
 #   minute.mpd       SegmentTemplate           minute.m3u8      HLS of the same fMP4 segments
-#   minute-av.mpd    and a tone beside it      minute-av.m3u8
-#   minute-base.mpd  SegmentBase: three bitrates in a file each, and the tone
+#   minute-av.mpd    with a tone as audio      minute-av.m3u8
+#   minute-base.mpd  SegmentBase: three bitrates, one file each, and the tone
 set -eu
 
 out=${1:?usage: make-media.sh OUT [SECONDS] [CHUNK_S]}
@@ -29,19 +28,19 @@ command -v ffmpeg >/dev/null || {
 }
 if [ -s "$out/manifest.mpd" ]; then exit 0; fi
 if [ -e "$out" ] && { [ ! -d "$out" ] || [ -n "$(ls -A "$out")" ]; }; then
-    echo "make-media.sh: $out is there and holds something else; name a new folder" >&2
+    echo "make-media.sh: $out exists and is not empty; give a new folder" >&2
     exit 1
 fi
 echo "encoding $seconds s of demo video at $(echo $ladder | wc -w) bitrates into $out"
 
-# beside OUT, so that it can be moved there as a whole
+# next to OUT, so that it can be renamed to OUT
 mkdir -p "$(dirname "$out")"
 tmp=$(mktemp -d "$out.XXXXXX")
 trap 'rm -rf "$tmp"' EXIT
 trap 'exit 1' HUP INT TERM
 chmod 755 "$tmp"
 
-# one source, split; the label tells the levels apart (left out where ffmpeg has no font)
+# one source, split; the label shows the level (left out if ffmpeg has no font)
 label() {
     echo "drawbox=x=14:y=ih-44:w=142:h=30:color=black@.55:t=fill,drawtext=text='$1 kbps':x=24:y=h-38:fontsize=20:fontcolor=white"
 }
@@ -64,7 +63,7 @@ for k in $ladder; do
 done
 ffmpeg -hide_banner -v error -nostdin -y -filter_complex "$graph" "$@"
 
-# a tone; 32 kHz, so that frames of 1024 samples fill a chunk without a rest
+# a tone; with 32 kHz, frames of 1024 samples fill a chunk exactly
 ffmpeg -hide_banner -v error -nostdin -y -f lavfi -i "sine=f=220:r=32000:d=$seconds" -c:a aac \
     -b:a ${audio_kbps}k -ac 1 -f dash -seg_duration "$chunk_s" -use_template 1 -use_timeline 0 \
     -init_seg_name audio-init.mp4 -media_seg_name "audio-\$Number\$.m4s" "$tmp/audio.mpd"
@@ -73,7 +72,7 @@ rm "$tmp"/*.mpd
 minute=$((seconds < 60 ? seconds : 60))
 chunks=$((minute / chunk_s))
 
-# mpd SECONDS TYPE: one Period around what stdin says
+# mpd SECONDS TYPE: an MPD with one Period around stdin
 mpd() {
     cat <<MPD
 <?xml version="1.0" encoding="utf-8"?>
@@ -86,7 +85,7 @@ MPD
     printf '  </Period>\n</MPD>\n'
 }
 
-# the AdaptationSet of the pictures around what stdin says, with a hint
+# the AdaptationSet of the video around stdin, with a hint
 pictures() {
     cat <<MPD
     <AdaptationSet contentType="video" mimeType="video/mp4" codecs="$codecs" width="426"
@@ -114,7 +113,7 @@ template() {
 MPD
 }
 
-# levels LAST: every bitrate, with the sizes of its chunks up to that one
+# levels LAST: every bitrate, with the sizes of its chunks up to LAST
 levels() {
     template
     for k in $ladder; do
@@ -132,14 +131,14 @@ sound() {
     echo "      <Representation id=\"audio\" bandwidth=\"${audio_kbps}000\" audioSamplingRate=\"32000\"/>"
 }
 
-# whole NAME: the first minute of NAME's segments as one file with an index; tells its place
+# whole NAME: writes the first minute of NAME as one file with an index, and prints the place of the index
 whole() {
     n=1
     { cat "$tmp/$1-init.mp4"; while [ $n -le $chunks ]; do cat "$tmp/$1-$n.m4s"; n=$((n + 1)); done; } |
         ffmpeg -hide_banner -v error -nostdin -y -i pipe:0 -c copy -f mp4 \
             -movflags +dash+global_sidx -frag_duration "${chunk_s}000000" "$tmp/minute-$1.mp4"
     at=0
-    while :; do # the file is boxes: length, name, inside
+    while :; do # the file consists of boxes: length, name, content
         length=$(od -A n -t u4 --endian=big -j $at -N 4 "$tmp/minute-$1.mp4" | tr -d ' ')
         case $(dd if="$tmp/minute-$1.mp4" bs=1 skip=$((at + 4)) count=4 2>/dev/null) in
         sidx) break ;;
@@ -168,7 +167,7 @@ levels $chunks | pictures | mpd $minute live >"$tmp/minute.mpd"
     } | tone
 } | mpd $minute on-demand >"$tmp/minute-base.mpd"
 
-# playlist NAME: its segments of the first minute
+# playlist NAME: the segments of its first minute
 playlist() {
     printf '#EXTM3U\n#EXT-X-VERSION:7\n#EXT-X-TARGETDURATION:%d\n#EXT-X-MEDIA-SEQUENCE:1\n' "$chunk_s"
     printf '#EXT-X-PLAYLIST-TYPE:VOD\n#EXT-X-MAP:URI="%s-init.mp4"\n' "$1"
@@ -180,7 +179,7 @@ playlist() {
     echo '#EXT-X-ENDLIST'
 }
 
-# variants CODECS KBPS ATTRIBUTES: all bitrates, each with that much beside it
+# variants CODECS KBPS ATTRIBUTES: all bitrates, each with KBPS of audio added
 variants() {
     printf '#EXTM3U\n#EXT-X-VERSION:7\n#EXT-X-INDEPENDENT-SEGMENTS\n'
     echo '#EXT-X-SESSION-DATA:DATA-ID="urn:abrd:qoe-profile",VALUE="documentary"'
@@ -196,5 +195,5 @@ variants "$codecs" 0 '' >"$tmp/minute.m3u8"
 variants "$codecs,mp4a.40.2" $audio_kbps ',AUDIO="tone"' >"$tmp/minute-av.m3u8"
 
 mv "$tmp/manifest" "$tmp/manifest.mpd"
-[ ! -d "$out" ] || rmdir "$out" # empty; what came meanwhile stays
+[ ! -d "$out" ] || rmdir "$out" # fails if OUT is no longer empty
 mv "$tmp" "$out"

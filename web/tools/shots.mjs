@@ -1,8 +1,8 @@
-// shots.mjs - the pictures of the READMEs: web/demo.png and web/dashboard.png, of the pages as they are.
-// `make shots` runs it. Look at them before you commit them.
+// shots.mjs - renews the pictures of the READMEs: web/demo.png and web/dashboard.png. `make shots` runs it.
+// Look at the pictures before you commit them.
 //
-// The demo plays for a minute in real time on a generated link. The dashboard sees viewers of all profiles
-// but news, whose weights prize bitrate over stalls.
+// The demo plays for a minute in real time on a generated link. The dashboard shows viewers of all profiles
+// except news, whose weights prefer bitrate to few stalls.
 import { execFileSync } from 'node:child_process';
 import fs from 'node:fs';
 import path from 'node:path';
@@ -15,7 +15,7 @@ import { launch } from '../../test/web/stage.mjs';
 const PLAYED_S = 60, WATCHED_S = 90, MOST = 200e3; // bytes of a picture
 const LINK = process.env.LINK ?? '3g-commute';
 
-/** 256 colours make it a third as large: the video's pictures are noise. ffmpeg makes the videos, too. */
+/** 256 colours reduce the file to a third, since the video is noisy. ffmpeg is needed for the video anyway. */
 async function shoot(page, name, options) {
     const file = path.join(ROOT, 'web', name), whole = path.join(ROOT, 'build', name);
     await page.screenshot({ path: whole, ...options });
@@ -44,7 +44,7 @@ async function demo(browser) {
     }
 }
 
-/** One viewer after the other, of the profiles in turn, eight times as fast as real ones; until `over`. */
+/** Plays viewers one by one, with each profile in turn, at eight times real time, until `over`. */
 async function viewers(daemon, n, over) {
     const draw = random(n + 1), profiles = ['documentary', 'live', 'pensieve'], chunks = 48, chunk_s = 4, most = 60;
     const post = async (where, body) => (await fetch(daemon.url + where, { method: 'POST', body: JSON.stringify(body) })).json();
@@ -76,7 +76,7 @@ async function dashboard(browser) {
         const began = Date.now();
         await until(() => Date.now() > began + WATCHED_S * 1000 && page.evaluate(() =>
             window.dashboard.learner.updates.length > 7), 'updates', 300000);
-        // a session near its end, so that its curves are there
+        // a session near its end, which has long curves
         await until(() => page.evaluate(() => /live.* chunk (3[5-9]|4\d) of/.test(document.getElementById('session-facts').textContent)),
             'a live session to watch', 120000);
         const { y, height } = await page.locator('.card:has(> #h-versions)').boundingBox();

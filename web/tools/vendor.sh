@@ -1,5 +1,5 @@
 #!/bin/sh
-# vendor.sh - copies what the demo page loads, with the licences, from node_modules to vendor.
+# vendor.sh - copies the libraries of the demo page, with their licences, from node_modules to vendor.
 # Run it in web/ after `npm ci --ignore-scripts`; vendor/ is never committed.
 set -eu
 cd "$(dirname "$0")/.."

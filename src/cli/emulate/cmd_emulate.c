@@ -441,7 +441,7 @@ static const char *contradiction(const struct emulate *o)
 {
     const struct {
         bool there;
-        const char *told;
+        const char *what;
     } all[] = {
         {o->setup.traces && o->kind, "--traces and --kind cannot be combined"},
         {o->grow && !o->setup.mu, "--grow needs --mu"},
@@ -459,7 +459,7 @@ static const char *contradiction(const struct emulate *o)
          "--score, --save and --report need a single mode in --untagged"},
     };
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
-        if (all[i].there) return all[i].told;
+        if (all[i].there) return all[i].what;
     return NULL;
 }
 

@@ -1,5 +1,5 @@
-/* eval_sessions.h - what abrd eval makes of sessions besides scores: trajectories as a file
- * (--trajectories, trajectories.h) and a page with charts (--report).
+/* eval_sessions.h - output of abrd eval about sessions: trajectories as a file (--trajectories, trajectories.h)
+ * and a page with charts (--report).
  *
  * The page NAME.html, with NAME.csv and NAME.json next to it (report/report.h), holds: the scores, the
  * distribution of QoE over traces, its parts, stalls against bitrate, the gap to the oracle if it is

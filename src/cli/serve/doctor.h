@@ -2,9 +2,9 @@
  * if not.
  *
  * It checks everything and changes nothing: the store is opened for reading, the port is opened and
- * closed again, weights are loaded and scored in the emulated exam (serve/learner/exam.h), and the bus
+ * closed again, weights are loaded and scored in the safety check (serve/learner/exam.h), and the bus
  * of a cluster is read. A daemon may run at the same time: then the folder is in use and the port is
- * taken, which is correct.
+ * in use, which is correct.
  *
  * Errors: none; a failure is a finding. Threads: main thread. */
 #ifndef CLI_SERVE_DOCTOR_H
@@ -31,8 +31,8 @@ struct doctor_report {
 /* Adds its findings to out, which starts as {0}. */
 void doctor_examine(struct doctor_report *out, const struct serve_options *s);
 
-/* Gives up what the store has lost (store_sqlite_accept_loss). This alone changes a folder. Fails while a
- * daemon uses it. Clears out first. */
+/* Accepts the loss of what the store has lost (store_sqlite_accept_loss). Only this function changes a
+ * folder. It fails while a daemon uses the folder. It clears out first. */
 void doctor_accept_loss(struct doctor_report *out, const struct serve_options *s);
 
 /* "ok", "warn", "fail". */
