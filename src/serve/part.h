@@ -1,17 +1,17 @@
 /* part.h - an optional feature of the daemon, as the core sees it.
  *
  * The core is serve/session, serve/store, serve/learner and serve/http: sessions, decisions, rewards,
- * profiles, the store, the learner, requests. What not every installation needs is a part: viewers
- * without a hint (hintless), profiles with experts of their own (added), several nodes (cluster), and
+ * profiles, the store, the learner, requests. Features that not every installation needs are parts:
+ * viewers without a hint (hintless), profiles with added experts (added), several nodes (cluster), and
  * players without a plugin (players). serve/parts.c lists the parts of a build; `make WITHOUT=NAME`
- * leaves one out. No file of the core includes a header of a part.
+ * omits one. No file of the core includes a header of a part.
  *
- * The core calls the members below in the order of the table. NULL members are skipped. `self` is what
- * open returned; without an open it is NULL. A part reaches the core through session/core.h, and
- * another part through service_part.
+ * The core calls the members below in the order of the table. NULL members are skipped. `self` is set
+ * by open; without an open it is NULL. A part reaches the core through session/core.h, and another part
+ * through service_part.
  *
  * Threads: decide, hint, asked, chunk, closed, tag, grows: any worker, so locked inside; they allocate
- * nothing. tick: one thread at a time. profile_*: under profiles_lock, never a worker of HTTP. */
+ * nothing. tick: one thread at a time. profile_*: under profiles_lock, never on an HTTP worker. */
 #ifndef SERVE_PART_H
 #define SERVE_PART_H
 
@@ -26,37 +26,37 @@ struct route;
 
 #define PARTS_MAX 8
 
-/* Who decides, and what a decision may rest on. */
+/* The input of a decision. */
 struct decision {
     const struct view *view;
     bool hinted;
-    int tag; /* of a viewer with a hint: whose weights decide (profiles.h) */
-    const char *content_id;  /* of a viewer without */
+    int tag; /* of a viewer with a hint: selects the weights (service_tag) */
+    const char *content_id;  /* of a viewer without a hint */
     double u;                /* < 0: the best level */
     struct decider *decider; /* the worker's scratch */
-    const char *whose;       /* for the log: whose weights gave no finite value */
+    const char *whose;       /* for the log: name of the weights without a finite value */
 };
 
 enum part_decide { PART_PASSES, PART_DECIDED, PART_NOT_FINITE };
 
 struct part {
     const char *name;
-    /* Would open take these settings? common: those of the core. */
+    /* Checks the settings as open does. common: settings of the core. */
     int (*check)(const void *cfg, const struct service_cfg *common, struct err *e);
 
     /* ---- life of the service ---- */
-    /* The folder and the store are open, nothing else. */
+    /* Called once the folder and the store are open. */
     int (*open)(void **self, struct service *s, const void *cfg, struct err *e);
-    /* The policy is published, the learner is there. Called from the last row of the table to the first. */
+    /* Called once policy and learner exist, from the last row of the table to the first. */
     int (*start)(void *self, struct err *e);
     void (*reload)(void *self);
     void (*tick)(void *self, double now); /* once a second */
-    void (*drain)(void *self);            /* no new sessions; the threads still run */
-    void (*save)(void *self); /* the threads have ended, the store takes writes */
-    void (*free)(void *self); /* also after a start that failed */
-    /* Its figures, into its member of struct parts_stats. */
+    void (*drain)(void *self); /* new sessions are refused; the threads still run */
+    void (*save)(void *self);  /* the threads have ended; the store is still open */
+    void (*free)(void *self);  /* called also after a failed start */
+    /* Writes the part's figures into its member of struct parts_stats. */
     void (*stats)(void *self, void *out);
-    /* The same as members of an open JSON object: of the figures for pages, and of /readyz. */
+    /* The figures as members of an open JSON object, for dashboards and for /readyz. */
     void (*json)(struct emit *o, const void *figures);
     void (*ready)(struct emit *o, const void *figures);
 
@@ -67,36 +67,36 @@ struct part {
     /* ---- decisions ---- */
     enum part_decide (*decide)(struct verdict *out, void *self, void *desk,
                                const struct decision *d);
-    /* A session without a hint is opened: what it is taken to value. */
+    /* Sets the preferences of a new session without a hint. */
     void (*hint)(struct qoe *qoe, void *self, void *desk);
     void (*opened)(void *self, const struct track_row *row);
-    /* A question of a session was answered anew. */
+    /* A question got a new answer. */
     void (*asked)(void *self, void *desk, const struct session_asked *a);
     /* A chunk of a session without a hint has its outcome. */
     void (*chunk)(void *self, const struct track_row *row, const struct step *step);
     void (*closed)(void *self, const struct track_row *row);
 
     /* ---- profiles ---- */
-    /* The tag of a session whose weights are this part's, -1: they are not. */
+    /* The tag of a session for which this part's weights decide; -1: another part's or the policy's. */
     int (*tag)(void *self, const struct track_row *row);
     bool (*grows)(void *self, const char *name);
-    /* Before a put: may the profile have these weights? */
+    /* Checks the weights of a profile before a put. */
     int (*profile_check)(void *self, const struct profile *p, struct err *e);
-    /* After it. created: there was none of that name. */
+    /* Called after a put. created: the profile is new. */
     int (*profile_put)(void *self, const struct profile *p, bool created, struct err *e);
     void (*profile_gone)(void *self, const char *name);
-    /* A start has found it in the store. */
+    /* Called for each profile in the store at the start. */
     void (*profile_restored)(void *self, const struct profile *p);
-    /* Its weights, as service_profile_weights; ERR_ABSENT: none here. */
+    /* As service_profile_weights; ERR_ABSENT: this part has no weights of it. */
     int (*profile_weights)(void **out, size_t *n, void *self, const char *name,
                            struct err *e);
 
-    /* ---- requests: rows of the table of routes, and what their handlers share ---- */
+    /* ---- requests: routes, and the state that their handlers share ---- */
     const struct route *routes; /* ends with a row without a path */
     int (*listen)(void **state, const struct api_shared *shared, const void *cfg,
                   struct err *e);
     void (*unlisten)(void *state);
-    /* Refusals of its limits, into the figures of all of them. */
+    /* Adds the refusals of the part's limits. */
     void (*limited)(void *state, struct admit_stats *out);
     void (*listen_stats)(void *state, void *out); /* as stats */
 };

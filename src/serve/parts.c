@@ -8,7 +8,7 @@
 #include "serve/cluster/guest.h"
 #endif
 
-/* The Makefile defines WITHOUT_NAME for a part that is left out. */
+/* The Makefile defines WITHOUT_NAME for an omitted part. */
 #ifndef WITHOUT_CLUSTER
 extern const struct part cluster_part;
 #endif
@@ -28,8 +28,8 @@ extern const struct part players_part;
             offsetof(struct parts_stats, name)          \
     }
 
-/* The cluster is first: its role says whether this node learns. It starts last, as it shares what
- * other parts have, and is freed before them. */
+/* The cluster is first, because its role decides whether this node learns. It starts last and is freed
+ * first, because it shares data of other parts. */
 const struct parts_row parts_table[] = {
 #ifndef WITHOUT_CLUSTER
     PARTS_ROW(cluster),
@@ -48,7 +48,7 @@ const struct parts_row parts_table[] = {
 _Static_assert(sizeof parts_table / sizeof *parts_table <= PARTS_MAX + 1, "PARTS_MAX");
 
 #ifndef WITHOUT_CLUSTER
-/* What parts share with other nodes, in the order in which the turns serve them. */
+/* Data that parts share with other nodes, in the order in which the turns serve it. */
 extern const struct guest added_guest, slot_guest;
 const struct guest *const parts_guests[] = {
 #ifndef WITHOUT_ADDED
@@ -85,7 +85,7 @@ struct parts_cfg parts_cfg_default(void)
         .players = players_cfg_default()};
 }
 
-/* Settings that need a part which this build does not have. */
+/* ERR_INVALID for settings that need an omitted part. */
 static int parts_missing(const struct parts_cfg *c, struct err *e)
 {
     const char *field = NULL, *part = NULL;

@@ -1,10 +1,10 @@
 /* parts.h - the parts of this build: one table, their settings and their figures.
  *
- * The headers of the parts are here in every build, so that settings and figures have the same form.
- * A part that is left out (`make WITHOUT=NAME`) has no row in the table; settings that would need it
- * are an error, its figures stay 0.
+ * Every build includes the headers of all parts, so that settings and figures have the same form. An
+ * omitted part (`make WITHOUT=NAME`) has no row in the table. Settings that need it are an error, and
+ * its figures stay 0.
  *
- * Threads: the table is constant; parts_stats from any. */
+ * Threads: the table is constant; parts_stats from any thread. */
 #ifndef SERVE_PARTS_H
 #define SERVE_PARTS_H
 
@@ -22,7 +22,7 @@ struct parts_cfg {
 };
 
 struct parts_cfg parts_cfg_default(void);
-/* ERR_INVALID also for settings of a part that this build does not have. */
+/* ERR_INVALID also for settings of an omitted part. */
 int parts_check(const struct parts_cfg *cfg, const struct service_cfg *common,
                 struct err *e) __attribute__((warn_unused_result));
 
@@ -56,7 +56,7 @@ static inline const struct part *parts_at(int i)
 
 /* The settings of a row; cfg NULL: the defaults. */
 const void *parts_settings(int i, const struct parts_cfg *cfg);
-/* Its member of the figures. */
+/* The figures of a row. */
 void *parts_figures(int i, struct parts_stats *out);
 
 #endif

@@ -6,7 +6,7 @@
 int decide_layout(enum feat_layout *out, const struct policy_cfg *cfg, struct err *e)
 {
     if (cfg->actions < 2 || cfg->actions > VIEW_LEVELS)
-        return err_set(e, ERR_INVALID, "the policy chooses among %d actions, not 2 .. %d",
+        return err_set(e, ERR_INVALID, "the policy has %d actions, not 2 .. %d",
                        cfg->actions, VIEW_LEVELS);
     if (cfg->obs_dim == feat_dim(FEAT_FULL)) {
         *out = FEAT_FULL;
@@ -14,7 +14,7 @@ int decide_layout(enum feat_layout *out, const struct policy_cfg *cfg, struct er
         *out = FEAT_PAPER;
     } else {
         return err_set(e, ERR_INVALID,
-                       "the policy reads %d observations; known layouts have %d and %d",
+                       "the policy reads %d inputs; the known layouts have %d and %d",
                        cfg->obs_dim, feat_dim(FEAT_FULL), feat_dim(FEAT_PAPER));
     }
     return 0;

@@ -1,8 +1,7 @@
-/* decide.h - from a view to a verdict: observation, weights, and a draw that can be
- * repeated.
+/* decide.h - from a view to a verdict: observation, weights, and a repeatable draw.
  *
- * The draw is a pure function of (seed, session key, chunk), so an answer does not depend
- * on the worker that gave it, and is the same after a restart and in process.
+ * The draw is a pure function of (seed, session key, chunk). So an answer does not depend on the
+ * worker, and is the same after a restart and in process.
  *
  * Threads: a struct decider belongs to one thread; deciding allocates nothing. */
 #ifndef SERVE_DECIDE_H
@@ -18,25 +17,24 @@ struct decider {
     float obs[FEAT_FULL_DIM];
 };
 
-/* Which layout a policy with this observation reads, or ERR_INVALID: not made for video.
- */
+/* The observation layout of a policy. ERR_INVALID: the policy was not made for video. */
 int decide_layout(enum feat_layout *out, const struct policy_cfg *cfg, struct err *e)
     __attribute__((warn_unused_result));
 
 int decide_init(struct decider *d, const struct policy_cfg *cfg, struct err *e)
     __attribute__((warn_unused_result));
 
-/* Uniform in [0, 1) by a secret (base/siphash.h): who knows keys and many answers foretells no other
- * draw. counter: the chunk; UINT64_MAX: does the session explore? Without a secret the two below. */
+/* Uniform in [0, 1), keyed by a secret (base/siphash.h): keys and many answers do not reveal another
+ * draw. counter: the chunk; UINT64_MAX: whether the session explores. The two below need no secret. */
 double decide_secret_draw(const uint8_t secret[SIPHASH_KEY], uint64_t key,
                           uint64_t counter);
-/* Does the session with this key explore? */
+/* True if the session with this key explores. */
 bool decide_explores(uint64_t seed, uint64_t key, double share);
 /* Uniform in [0, 1) for one chunk of one session. */
 double decide_draw(uint64_t seed, uint64_t key, int chunk);
 
-/* u < 0: the best action. Weights whose output is not finite give the lowest level, not
- * sampled and by no expert (-1), and false. */
+/* u < 0: the best action. False if the weights' output is not finite: then the lowest level, not
+ * sampled, expert -1. */
 bool decide(struct verdict *out, const struct packed *s, struct decider *d,
             const struct view *v, double u);
 

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Written so that NaN fails. */
+/* The comparisons fail for NaN. */
 static int within(double v, double lo, double hi, const char *field, struct err *e)
 {
     if (v >= lo && v <= hi) return 0;
@@ -41,7 +41,7 @@ static int check_ladder(const double *kbps, int levels, struct err *e)
             char field[64];
             snprintf(field, sizeof field, "ladder_kbps[%d]", i);
             return err_field(e, ERR_INVALID, field,
-                             "%g does not lie above the level before it (%g)", kbps[i],
+                             "%g is not above the level before it (%g)", kbps[i],
                              kbps[i - 1]);
         }
     }
@@ -57,7 +57,7 @@ static int check_next(const double *bytes, int levels, struct err *e)
     return 0;
 }
 
-/* What sessions and stateless questions have in common. */
+/* Checks of sessions and stateless questions. */
 static int check_video(const double *ladder, int levels, double chunk_s, int chunks,
                        double buffer_max_s, struct err *e)
 {
@@ -78,7 +78,7 @@ int limits_qoe(const struct qoe *k, struct err *e)
     if (!rc) rc = within(k->mu_stall, 0, LIMITS_MU, "mu[2]", e);
     if (rc) return rc;
     if (k->mu_quality + k->mu_switch + k->mu_stall < 1e-6)
-        return err_field(e, ERR_RANGE, "mu", "all weights are zero: nothing is valued");
+        return err_field(e, ERR_RANGE, "mu", "all weights are zero: set at least one");
     if ((int)k->utility < QOE_LINEAR || k->utility > QOE_PAMOE)
         return err_field(e, ERR_INVALID, "utility", "is not linear, log or pamoe");
     return 0;
@@ -92,7 +92,7 @@ int limits_name(const char *name, struct err *e)
                          SERVICE_NAME - 1);
     if (strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789_-") != n)
         return err_field(e, ERR_INVALID, "profile",
-                         "a name has only a-z, 0-9, '_' and '-'");
+                         "a name contains only a-z, 0-9, '_' and '-'");
     return 0;
 }
 
@@ -103,7 +103,7 @@ int limits_open(const struct session_open *in, struct err *e)
     if (rc) return rc;
 
     if (in->has_mu && in->profile[0])
-        return err_field(e, ERR_INVALID, "mu", "give a profile or mu, not both");
+        return err_field(e, ERR_INVALID, "mu", "send profile or mu, not both");
     if (in->has_mu) rc = limits_qoe(&in->qoe, e);
     if (!rc && in->profile[0]) rc = limits_name(in->profile, e);
     if (!rc && in->has_next) rc = check_next(in->next_bytes, in->levels, e);
@@ -111,14 +111,14 @@ int limits_open(const struct session_open *in, struct err *e)
 
     for (const char *c = in->content_id; *c; c++)
         if ((unsigned char)*c < 0x20 || *c == 0x7f)
-            return err_field(e, ERR_INVALID, "content_id", "has control characters");
+            return err_field(e, ERR_INVALID, "content_id", "contains control characters");
     return 0;
 }
 
 int limits_outcome(const struct outcome *o, const char *prefix, int levels, int chunks,
                    struct err *e)
 {
-    /* the fields' names are made only when one is to blame */
+    /* the fields' names are formatted only for an error */
     if (o->chunk >= 0 && o->chunk <= (chunks ? chunks - 1 : LIMITS_CHUNK) &&
         o->level >= 0 && o->level < levels && o->bytes >= 0 &&
         (double)o->bytes <= LIMITS_BYTES && o->download_s >= LIMITS_DOWNLOAD_S_MIN &&
@@ -172,7 +172,7 @@ int limits_reward(const struct reward_in *in, int levels, int chunks, struct err
 {
     if (!in->has_outcome && !in->has_external && !in->final)
         return err_field(e, ERR_INVALID, "level",
-                         "nothing is reported: give an outcome, reward or final");
+                         "the report is empty: send an outcome, reward or final");
     int rc = 0;
     if (in->has_outcome) rc = limits_outcome(&in->outcome, "", levels, chunks, e);
     if (!rc && in->has_external) {
@@ -181,7 +181,7 @@ int limits_reward(const struct reward_in *in, int levels, int chunks, struct err
             rc = within(in->external, -LIMITS_EXTERNAL, LIMITS_EXTERNAL, "reward", e);
         if (!rc && in->has_outcome && in->outcome.chunk != in->chunk)
             rc = err_field(e, ERR_INVALID, "chunk",
-                           "the outcome and the reward are of different chunks");
+                           "outcome and reward belong to different chunks");
     }
     return rc;
 }

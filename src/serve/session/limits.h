@@ -1,16 +1,17 @@
-/* limits.h - what the service accepts: every number finite and within its range.
+/* limits.h - ranges of the numbers that the service accepts.
  *
- * Errors name the JSON field path in e->field ("last.download_s", "ladder_kbps[3]") and
- * the range in e->detail. The limits are wide enough for any real player and narrow
- * enough that everything computed from them (throughput, reward, observation) is finite.
+ * The limits fit any real player. Everything computed from accepted numbers (throughput, reward,
+ * observation) is finite.
  *
- * Units: kbit/s, seconds, bytes. Threads: pure functions. */
+ * Units: kbit/s, seconds, bytes.
+ * Errors: e->field is the JSON path ("last.download_s", "ladder_kbps[3]"), e->detail has the range.
+ * Threads: pure functions. */
 #ifndef SERVE_LIMITS_H
 #define SERVE_LIMITS_H
 
 #include "serve/session/service.h"
 
-/* those of view.h, which players in C meet as well (abrd/policy.h) */
+/* the limits of view.h, which also hold for players in C (abrd/policy.h) */
 #define LIMITS_KBPS_MIN VIEW_KBPS_MIN
 #define LIMITS_KBPS_MAX VIEW_KBPS_MAX
 #define LIMITS_CHUNK_S_MIN VIEW_CHUNK_S_MIN
@@ -19,8 +20,8 @@
 #define LIMITS_CHUNK VIEW_CHUNK_MAX
 #define LIMITS_BUFFER_S VIEW_BUFFER_S_MAX
 #define LIMITS_MU QOE_MU_MAX
-#define LIMITS_BYTES VIEW_BYTES_MAX      /* of a chunk that arrived */
-#define LIMITS_NEXT_BYTES VIEW_BYTES_MAX /* of a chunk on offer */
+#define LIMITS_BYTES VIEW_BYTES_MAX      /* of a received chunk */
+#define LIMITS_NEXT_BYTES VIEW_BYTES_MAX /* of a level of the next chunk */
 #define LIMITS_DOWNLOAD_S_MIN VIEW_DOWNLOAD_S_MIN
 #define LIMITS_SECONDS VIEW_SECONDS_MAX
 #define LIMITS_EXTERNAL 1000.0
@@ -29,15 +30,15 @@
 int limits_open(const struct session_open *in, struct err *e)
     __attribute__((warn_unused_result));
 
-/* levels and chunks are the session's; chunks = 0 is live. */
+/* levels and chunks are the session's; chunks = 0: live. */
 int limits_question(const struct question *q, int levels, int chunks, struct err *e)
     __attribute__((warn_unused_result));
 
-/* prefix is put before the field's name: "last." or "". */
+/* prefix precedes the field's name: "last." or "". */
 int limits_outcome(const struct outcome *o, const char *prefix, int levels, int chunks,
                    struct err *e) __attribute__((warn_unused_result));
 
-/* Could it be a chunk of any session? */
+/* Accepts a chunk that any session may have. */
 int limits_chunk(int chunk, struct err *e) __attribute__((warn_unused_result));
 
 int limits_underway(const struct underway_in *in, int levels, struct err *e)
@@ -46,7 +47,7 @@ int limits_underway(const struct underway_in *in, int levels, struct err *e)
 int limits_reward(const struct reward_in *in, int levels, int chunks, struct err *e)
     __attribute__((warn_unused_result));
 
-/* What a player measured of n chunks: the entries of throughput_kbps and download_s. */
+/* A player's measurements of n chunks: the entries of throughput_kbps and download_s. */
 int limits_history(const double *kbps, const double *seconds, int n, struct err *e)
     __attribute__((warn_unused_result));
 int limits_view(const struct view *v, struct err *e) __attribute__((warn_unused_result));

@@ -8,10 +8,10 @@
 #include "serve/session/limits.h"
 
 struct profiles {
-    pthread_mutex_t lock; /* of all below */
+    pthread_mutex_t lock; /* guards the members below */
     int n;
     struct profile at[PROFILES_MAX];                /* sorted by name */
-    char slot[SERVICE_PROFILE_STATS][SERVICE_NAME]; /* "": nobody has it */
+    char slot[SERVICE_PROFILE_STATS][SERVICE_NAME]; /* "": free */
 };
 
 struct profiles *profiles_new(struct err *e)
@@ -45,7 +45,7 @@ void profiles_free(struct profiles *p)
     free(p);
 }
 
-/* First index whose name is not before `name`. */
+/* Index of the first name that is not less than `name`. */
 static int lower(const struct profiles *p, const char *name, bool *found)
 {
     int k = 0;
@@ -62,14 +62,14 @@ static int slot_of(const struct profiles *p, const char *name)
     return PROFILES_SLOT_CUSTOM;
 }
 
-/* One for a new name, when there is one left. */
+/* A free slot for a new name; PROFILES_SLOT_CUSTOM: none is left. */
 static void slot_give(struct profiles *p, const char *name)
 {
     int free = slot_of(p, "");
     if (free != PROFILES_SLOT_CUSTOM) snprintf(p->slot[free], SERVICE_NAME, "%s", name);
 }
 
-static int unknown(const char *name, struct err *e)
+static int profile_unknown(const char *name, struct err *e)
 {
     return err_field(e, ERR_ABSENT, "profile", "there is no profile '%.63s'", name);
 }
@@ -85,7 +85,7 @@ int profiles_get(struct profile *out, int *slot, struct profiles *p, const char 
         if (slot) *slot = slot_of(p, name);
     }
     pthread_mutex_unlock(&p->lock);
-    return found ? 0 : unknown(name, e);
+    return found ? 0 : profile_unknown(name, e);
 }
 
 int profiles_check(const struct profile *in, struct err *e)
@@ -95,7 +95,7 @@ int profiles_check(const struct profile *in, struct err *e)
     if (rc) return rc;
     if (!strcmp(in->name, "custom"))
         return err_field(e, ERR_CONFLICT, "profile",
-                         "'custom' is what sessions with their own weights are called");
+                         "'custom' is reserved for sessions with their own weights");
     return 0;
 }
 
@@ -111,7 +111,7 @@ int profiles_put(struct profiles *p, const struct profile *in, struct err *e)
     } else if (found) {
         p->at[k].qoe = in->qoe;
     } else if (p->n == PROFILES_MAX) {
-        rc = err_field(e, ERR_FULL, "profile", "there are already %d profiles",
+        rc = err_field(e, ERR_FULL, "profile", "%d profiles exist, which is the limit",
                        PROFILES_MAX);
     } else {
         memmove(&p->at[k + 1], &p->at[k], (size_t)(p->n - k) * sizeof p->at[0]);
@@ -132,7 +132,7 @@ int profiles_delete(struct profiles *p, const char *name, struct err *e)
     pthread_mutex_lock(&p->lock);
     int k = lower(p, name, &found);
     if (!found) {
-        rc = unknown(name, e);
+        rc = profile_unknown(name, e);
     } else if (p->at[k].builtin) {
         rc = err_field(e, ERR_CONFLICT, "profile", "'%s' is built in", name);
     } else {

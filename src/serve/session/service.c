@@ -1,4 +1,4 @@
-/* The service as a whole: start, drain, end. */
+/* The service as a whole: start, drain and end. */
 #include "serve/session/core.h"
 
 #include <math.h>
@@ -67,19 +67,19 @@ static int open_store(struct service *s, struct err *e)
     return s->writer ? 0 : ERR_MEMORY;
 }
 
-/* In the order of the table. */
+/* Opens the parts in the order of the table. */
 static int open_parts(struct service *s, const struct parts_cfg *cfg, struct err *e)
 {
     int rc = 0;
     for (int i = 0; i < parts_n() && !rc; i++) {
         const struct part *p = parts_at(i);
         if (p->open) rc = p->open(&s->part[i], s, parts_settings(i, cfg), e);
-        s->parts_open = i + 1; /* also one that failed halfway */
+        s->parts_open = i + 1; /* includes a part whose open failed */
     }
     return rc;
 }
 
-/* From the last one to the first: which shares what the others have. */
+/* Starts the parts from the last to the first: the cluster, the first, shares data of the rest. */
 static int start_parts(struct service *s, struct err *e)
 {
     int rc = 0;
@@ -123,7 +123,7 @@ struct service *service_new(const struct service_cfg *cfg, struct err *e)
         return NULL;
     }
     s->cfg = *cfg;
-    s->cfg.optional = NULL; /* borrowed for this call */
+    s->cfg.optional = NULL; /* borrowed only for this call */
     set_live(s, cfg);
     s->epoch = clock_now() - clock_mono();
     s->folder.lock = -1;
@@ -162,7 +162,7 @@ fail:
 
 /* ---- end ---- */
 
-/* What cannot be written now is lost with the process. */
+/* Records that cannot be written now are lost with the process. */
 static int drain_store(struct service *s, struct err *e)
 {
     struct err why = {0};

@@ -1,21 +1,21 @@
-/* service.h - what the daemon does, without sockets: sessions, decisions, rewards, profiles.
+/* service.h - the daemon without sockets: sessions, decisions, rewards, profiles.
  *
- * The HTTP layer, `abrd emulate` in process and the tests call these functions; so an answer is the
- * same over the wire and in process. Time comes in through cfg.clock.
+ * HTTP, `abrd emulate` in process and the tests call these functions, so an answer is the same over the
+ * wire and in process. cfg.clock supplies the time.
  *
- * One decision: lock the session's shard, append the measurement, copy the view out, unlock;
- * feat; snapshot; policy; lock, keep the pending decision, unlock. No heap call, never two
- * locks, none across the policy.
+ * One decision: lock the session's shard, match the measurement, copy the view out, unlock; make the
+ * observation; borrow the published weights; run the policy; lock, record the decision, unlock. It
+ * makes no heap call, never holds two locks, and holds no lock while the policy runs.
  *
- * Durability. What was answered is in the store after flush_s and one commit; a crash loses what is
- * younger. With cfg.strict the answer waits for the commit (writer_flush): whoever waits first
- * commits for all that wait by then, so it costs a thread one or two commits and no lock. When
- * the commit fails the request is refused (ERR_IO), though the session has moved on: the records
- * stay queued, and the same request again is a repeat, which waits for them too.
+ * Durability. An answer is in the store after flush_s and one commit; a crash loses younger answers.
+ * With cfg.strict the answer waits for the commit (writer_flush). The first thread that waits commits
+ * for all that wait by then, so a thread waits for one or two commits and holds no lock. If the commit
+ * fails the request is refused (ERR_IO), although the session has changed. The records stay queued;
+ * the same request again is a repeat, which waits for them too.
  *
- * Errors: ERR_INVALID and ERR_RANGE (e->field names the JSON field), ERR_ABSENT unknown
- * session or profile, ERR_CONFLICT a repeat that contradicts, ERR_FULL table or queue full,
- * ERR_IO the store refuses.
+ * Errors: ERR_INVALID and ERR_RANGE (e->field names the JSON field), ERR_ABSENT unknown session or
+ * profile, ERR_CONFLICT a contradicting repeat, ERR_FULL table or queue full, ERR_IO the store refuses
+ * the write.
  * Threads: struct service is locked inside; a struct service_worker belongs to one thread. */
 #ifndef SERVE_SERVICE_H
 #define SERVE_SERVICE_H
@@ -37,8 +37,8 @@
 #define SERVICE_NAME 64 /* profile names: [a-z0-9_-], 1..63 */
 #define SERVICE_CONTENT 128
 #define SERVICE_ADDED 16 /* profiles that may have experts of their own */
-/* Limits of settings, of service_check and of the options. */
-#define SERVICE_BATCH_MAX 8192 /* steps: half of what the learner holds */
+/* Limits of settings, for service_check and the options. */
+#define SERVICE_BATCH_MAX 8192 /* steps: half of the learner's capacity */
 #define SERVICE_TTL_MAX_S 1e6
 #define SERVICE_CHECKPOINT_MAX_S 1e6
 #define SERVICE_RETENTION_MAX_S 8.64e9 /* 1e5 days */
@@ -47,9 +47,9 @@ struct bus;
 struct parts_cfg;
 struct store;
 
-/* What the service is put together from; all NULL = what the daemon runs on. */
+/* Replaceable parts, for tests; NULL: those of the daemon. */
 struct service_parts {
-    /* as store_sqlite_open and bus_local_init do: 0, or a code and nothing to free */
+    /* as store_sqlite_open and bus_local_init: 0, or an error and nothing to free */
     int (*store)(struct store *out, void *ctx, const char *path, struct err *e);
     int (*bus)(struct bus *out, void *ctx, struct err *e);
     void *ctx;
@@ -58,30 +58,30 @@ struct service_parts {
 
 struct service_cfg {
     const char *data_dir;    /* NULL: nothing is stored (tests, emulate in process) */
-    const char *policy_path; /* start weights unless data_dir holds a newer checkpoint */
+    const char *policy_path; /* initial weights unless data_dir has a newer checkpoint */
     uint64_t seed;
     bool
-        secret; /* false; true: who explores, and what is drawn for them, is a secret of data_dir,
-                  * or of the process, and not foretold by seed and key */
-    double explore_share; /* .2: share of sessions that sample and teach */
+        secret; /* false; true: a secret of data_dir or of the process keys the draws, so that seed
+                  * and session key do not reveal them */
+    double explore_share; /* 0.2: share of sessions that sample and train the policy */
     bool learn;
     char default_profile[SERVICE_NAME]; /* "pensieve": for sessions without a hint */
     int max_sessions;                   /* 100000 live */
-    double session_ttl_s;               /* 600 without a word: truncated and closed */
-    double retention_s;  /* stored sessions older than this are deleted; 0 = keep */
+    double session_ttl_s;               /* 600: close a session after this idle time */
+    double retention_s;  /* delete stored sessions older than this; 0: never */
     double checkpoint_s; /* 60 */
-    double flush_s;      /* .05: the store commits at most this late */
-    bool strict;         /* false: requests are answered when stored, not before */
-    int store_queue;     /* 32768: records that wait for the store at most */
+    double flush_s;      /* 0.05: longest delay of a commit */
+    bool strict;         /* false; true: answer only after the commit */
+    int store_queue;     /* 32768: most records that wait for the store */
     struct online_cfg online;
-    /* Of the parts (serve/parts.h); borrowed for the calls that take it. NULL: their defaults. */
+    /* Settings of the parts (serve/parts.h); borrowed for the calls that take it. NULL: defaults. */
     const struct parts_cfg *optional;
-    /* seconds since the epoch; NULL: CLOCK_REALTIME at the start, and on from there by
-     * CLOCK_MONOTONIC, so that nobody's session ends because somebody sets the clock */
+    /* seconds since the epoch; NULL: CLOCK_REALTIME at the start, continued by CLOCK_MONOTONIC, so
+     * that no session ends because the clock is set */
     double (*clock)(void *ctx);
     void *clock_ctx;
     struct service_parts parts;
-    const struct log *log; /* what goes on behind the answers; NULL = silent */
+    const struct log *log; /* NULL: silent */
 };
 
 struct service_cfg service_cfg_default(void);
@@ -91,43 +91,43 @@ struct service;
 struct service_worker; /* policy scratch of one thread */
 
 struct service *service_new(const struct service_cfg *cfg, struct err *e);
-/* Drains: truncates nothing, flushes the store, writes a checkpoint. Idempotent. */
+/* Flushes the store and writes a checkpoint; sessions stay open. Idempotent. */
 int service_drain(struct service *s, struct err *e);
 void service_free(struct service *s);
-/* Would service_new take these numbers? */
+/* Checks the settings as service_new does. */
 int service_check(const struct service_cfg *cfg, struct err *e)
     __attribute__((warn_unused_result));
-/* Takes over explore_share (of sessions opened from now on), session_ttl_s, retention_s and
- * checkpoint_s, at any time; the rest of cfg is only checked. Nothing changes when it is refused. */
+/* Replaces explore_share (for new sessions), session_ttl_s, retention_s and checkpoint_s at any time;
+ * the rest of cfg is only checked. On an error nothing changes. */
 int service_reload(struct service *s, const struct service_cfg *cfg, struct err *e)
     __attribute__((warn_unused_result));
 struct service_worker *service_worker_new(struct service *s, struct err *e);
 void service_worker_free(struct service_worker *w);
-/* Times the worker's decisions from here on; borrowed, NULL: no more. */
+/* Times the worker's decisions from now on; borrowed. NULL: stops timing. */
 void service_worker_stages(struct service_worker *w, struct stages *stages);
-/* Who sends the requests that follow: a number drawn from the address, not 0. What an address tells of
- * viewers without a hint counts for a bounded share (profile mix.h). 0, as at first: the caller answers
- * for its viewers, and each session counts as an address of its own. */
+/* Sets the client of the next requests: a hash of its address, not 0. One address gets a bounded share
+ * of the estimate of the profile mix (profile_mix.h). 0, the default: each session counts as an address
+ * of its own. */
 void service_worker_from(struct service_worker *w, uint64_t from);
 
 /* ---- sessions ---- */
 struct session_open {
-    char profile[SERVICE_NAME]; /* "" = no name given */
+    char profile[SERVICE_NAME]; /* "": no name given */
     bool has_mu;                /* own weights in qoe; excludes profile */
     struct qoe qoe;
     int levels;
     double ladder_kbps[VIEW_LEVELS];
     double chunk_s;
-    int chunks; /* 0 = live */
+    int chunks; /* 0: live */
     double buffer_max_s;
     char content_id[SERVICE_CONTENT];
-    bool has_key; /* key of the counter-based stream; else drawn */
+    bool has_key; /* key of the draws; else random */
     uint64_t key;
     bool has_next; /* sizes of chunk 0 */
     double next_bytes[VIEW_LEVELS];
 };
 
-/* How a decision was made; part of a step, so that its answer can be given again. */
+/* How a decision was made. Part of a step, so that a repeat gets the same answer. */
 enum service_by { BY_ROUTER, BY_DEFAULT, BY_MEAN_HINT, BY_IDENTITY, BY_MERGE, BY_WAYS };
 /* "router", "default", "mean-hint", "identify", "merge"; ends with NULL. */
 extern const char *const service_by_words[BY_WAYS + 1];
@@ -136,9 +136,9 @@ const char *service_by_name(enum service_by by);
 struct answer {
     int chunk, level, levels;
     double kbps;
-    uint64_t policy; /* version that decided; by a merge: the number of its slot */
-    int expert; /* in charge; -1: none, mode "fallback", or all of them, mode "merge" */
-    double prob[VIEW_LEVELS]; /* the distribution really used */
+    uint64_t policy; /* version of the policy; BY_MERGE: number of the slot */
+    int expert; /* that decided; -1: none, mode "fallback", or all of them, mode "merge" */
+    double prob[VIEW_LEVELS]; /* the distribution in use */
     double value, entropy;
     bool sampled; /* mode: "sample", else "greedy" */
     bool guarded; /* levels were withheld: abr/deciders/guard.h */
@@ -147,8 +147,8 @@ struct answer {
 
 struct session_opened {
     char session[SERVICE_ID];
-    char profile[SERVICE_NAME]; /* as understood; "custom" for own weights */
-    bool hinted;                /* false: default profile was assumed */
+    char profile[SERVICE_NAME]; /* profile in use; "custom" for own weights */
+    bool hinted;                /* false: the default profile is in use */
     struct qoe qoe;
     uint64_t key;
     bool explores;
@@ -159,7 +159,7 @@ int service_open(struct session_opened *out, struct service *s, struct service_w
                  const struct session_open *in, struct err *e)
     __attribute__((warn_unused_result));
 
-/* What became of one chunk. */
+/* The outcome of one chunk. */
 struct outcome {
     int chunk, level;
     int64_t bytes;
@@ -170,9 +170,9 @@ struct question {
     int chunk;
     double buffer_s;
     bool has_last;
-    struct outcome last; /* of chunk - 1, normally */
+    struct outcome last; /* normally of chunk - 1 */
     bool has_next;
-    int n_next; /* sizes that came, which must be all; 0 = the caller filled all levels */
+    int n_next; /* number of sizes received, must be one per level; 0: the caller filled all */
     double next_bytes[VIEW_LEVELS];
 };
 
@@ -182,38 +182,37 @@ int service_ask(struct answer *out, struct service *s, struct service_worker *w,
                 const char *session, const struct question *q, struct err *e)
     __attribute__((warn_unused_result));
 
-/* A chunk that is on its way (abr/deciders/abandon.h). */
+/* A chunk that is being fetched (abr/deciders/abandon.h). */
 struct underway_in {
     int chunk, level;
-    int64_t bytes; /* that came */
+    int64_t bytes; /* received so far */
     double elapsed_s, buffer_s;
 };
 
 struct underway_out {
-    int chunk, level; /* the level to have it at; that of the question: let it come */
+    int chunk, level; /* level to fetch; equal to the question's: do not abandon */
     double kbps;
 };
 
-/* Should it be abandoned? Changes nothing; who explores never should. The chunk that was decided
- * last, else ERR_CONFLICT. */
+/* Decides whether to abandon the chunk; changes nothing. A session that explores never abandons.
+ * ERR_CONFLICT unless the chunk is the last one decided. */
 int service_underway(struct underway_out *out, struct service *s, const char *session,
                      const struct underway_in *in, struct err *e)
     __attribute__((warn_unused_result));
 
 struct reward_in {
     bool has_outcome;
-    struct outcome outcome; /* the last chunk, when no further decision follows */
+    struct outcome outcome; /* of a chunk after which no decision follows */
     bool has_external;
     int chunk;
-    double external; /* -1000 .. 1000, kept beside ours, never used for learning */
-    bool final;      /* the video was played to its end */
-    char profile
-        [SERVICE_NAME]; /* with final: what the viewer really watched; "" = not said */
+    double external;            /* -1000 .. 1000, stored, never used for learning */
+    bool final;                 /* the video was played to its end */
+    char profile[SERVICE_NAME]; /* with final: the viewer's true profile; "": unknown */
 };
 
 struct reward_out {
     int chunk;
-    double reward; /* computed here */
+    double reward; /* as the daemon computed it */
     bool followed, repeated;
 };
 
@@ -221,8 +220,8 @@ int service_reward(struct reward_out *out, struct service *s, const char *sessio
                    const struct reward_in *in, struct err *e)
     __attribute__((warn_unused_result));
 
-/* Closes: terminal when all chunks were reported, truncated otherwise. profile: what the viewer
- * really watched, NULL or "" when it is not said; ERR_CONFLICT when something else was. */
+/* Closes the session: terminal if all chunks were reported, else truncated. profile: the viewer's true
+ * profile, NULL or "": unknown. ERR_CONFLICT: another profile was reported before. */
 int service_close(struct service *s, const char *session, const char *profile,
                   struct err *e) __attribute__((warn_unused_result));
 
@@ -237,31 +236,31 @@ struct history_step {
 };
 struct history {
     struct session_open open;
-    struct session_opened opened; /* first is not filled */
+    struct session_opened opened; /* without first */
     bool closed, terminal;
     double opened_at, last_at; /* s since the epoch */
     int n;
     struct history_step *steps; /* (n) owned */
-    uint32_t first;             /* how many steps came before these */
-    uint32_t next; /* how many steps there are before the next one; 0: none follows */
+    uint32_t first;             /* number of steps before these */
+    uint32_t next; /* number of steps before the next page; 0: no next page */
 };
-/* At most limit steps, without the first `after` of the session. Reads the disk: not for a thread
- * that answers (histories.h). */
+/* At most limit steps, without the first `after` of the session. Reads the disk, so an HTTP worker must
+ * not call it (histories.h). */
 int service_history_page(struct history *out, struct service *s, const char *session,
                          uint32_t after, int limit, struct err *e)
     __attribute__((warn_unused_result));
-/* Everything that was answered before is in what is read after. */
+/* After it, reads contain every answer given before it. */
 int service_history_settle(struct service *s, struct err *e)
     __attribute__((warn_unused_result));
-/* All of it. */
+/* The whole history. */
 int service_history(struct history *out, struct service *s, const char *session,
                     struct err *e) __attribute__((warn_unused_result));
 void service_history_free(struct history *h);
 
 /* ---- stateless ---- */
-/* The whole question in one view; nothing is stored. Greedy. profile: by what name the weights
- * were given, as it may have grown; NULL or "" = none. hinted false: view->qoe is the default
- * profile's, and the viewer gets what untagged ones get. */
+/* The view is the whole question; nothing is stored. Greedy. profile: name of the profile, which may
+ * have added experts; NULL or "": none. hinted false: view->qoe is the default profile's, and the
+ * viewer is treated as a session without a hint. */
 int service_decide(struct answer *out, struct service *s, struct service_worker *w,
                    const char *profile, bool hinted, const struct view *view,
                    struct err *e) __attribute__((warn_unused_result));
@@ -271,21 +270,21 @@ struct profile {
     char name[SERVICE_NAME];
     struct qoe qoe;
     bool builtin; /* cannot be changed or deleted: ERR_CONFLICT */
-    bool grow;    /* has experts of its own (added.h); put: is to have them */
+    bool grow;    /* has added experts (added.h); in a put: shall get them */
 };
 int service_profile_get(struct profile *out, struct service *s, const char *name,
                         struct err *e) __attribute__((warn_unused_result));
-/* 1 = created, 0 = replaced. grow: new experts for it, on the policy as it is now (ERR_FULL: no
- * more are allowed). They learned what its weights reward: a grown profile with other ones is
- * ERR_CONFLICT. When grow is not set it stays as it is; deletion frees. */
+/* 1: created, 0: replaced. grow adds experts to the current policy for this profile (ERR_FULL: no more
+ * profiles may have them). Other weights for a profile with added experts are ERR_CONFLICT, because
+ * its experts learned the old ones. Without grow the experts stay. Deletion frees them. */
 int service_profile_put(struct service *s, const struct profile *p, struct err *e)
     __attribute__((warn_unused_result));
 int service_profile_delete(struct service *s, const char *name, struct err *e)
     __attribute__((warn_unused_result));
 /* Up to max, sorted by name; returns the number. */
 int service_profile_list(struct profile *out, int max, struct service *s);
-/* Safetensors bytes of a grown profile (learn/ckpt.h), owned by the caller. For callers that
- * drive service_learn themselves. */
+/* Safetensors bytes of a profile with added experts (learn/ckpt.h), owned by the caller. Only for
+ * callers that drive service_learn themselves. */
 int service_profile_weights(void **out, size_t *n, struct service *s, const char *name,
                             struct err *e) __attribute__((warn_unused_result));
 
@@ -295,7 +294,7 @@ struct policy_info {
     double published_at;
     struct policy_cfg cfg;
     size_t parameters;
-    double check_score; /* on the fixed emulator check */
+    double check_score; /* of the exam (learner/exam.h) */
 };
 void service_policy_info(struct policy_info *out, struct service *s);
 /* safetensors bytes, owned by the caller. */
@@ -305,35 +304,34 @@ int service_policy_weights(void **out, size_t *n, struct service *s, struct err 
 /* ---- routers (policy/gate.h, learn/online.h) ---- */
 #define SERVICE_ASIDE_MAX 1000000
 
-/* Orders for the learner, which carries them out at its next turn. ERR_CONFLICT when nothing
- * learns. Latched gates of actor and critic learn again: */
+/* Orders for the learner, which executes them at its next turn. ERR_CONFLICT: no learner. Stopped gates
+ * of actor and critic learn again: */
 int service_gate_reset(struct service *s, struct err *e)
     __attribute__((warn_unused_result));
-/* An expert is busy for so many updates, 0: it is back. ERR_RANGE, ERR_CONFLICT: the last idle
- * one. */
+/* Disables an expert for so many updates; 0: enables it. ERR_RANGE; ERR_CONFLICT: it is the last
+ * enabled one. */
 int service_set_aside(struct service *s, bool critic, int expert, int updates,
                       struct err *e) __attribute__((warn_unused_result));
 
-/* ---- seen from outside ---- */
+/* ---- figures ---- */
 #define SERVICE_PROFILE_STATS 16 /* built-in, custom and the first named ones */
 struct service_stats {
-    double at; /* when they were taken, s since the epoch */
+    double at; /* time of the figures, s since the epoch */
     uint64_t sessions_opened, sessions_closed, sessions_expired, decisions, repeats,
         rewards, not_followed, conflicts, bus_dropped, store_errors, underway,
-        abandoned,           /* questions about chunks on their way; so answered */
-        checkpoints_refused, /* damaged, at the start */
-        files_missing,       /* of the data folder, at the start */
-        misfits;             /* trajectories of more levels than the policy has actions */
+        abandoned, /* underway: questions about chunks being fetched; those abandoned */
+        checkpoints_refused, /* damaged at the start */
+        files_missing,       /* missing in the data folder at the start */
+        misfits; /* trajectories with more levels than the policy has actions */
     uint64_t
-        not_finite; /* decisions whose weights gave none: the lowest level was told */
+        not_finite; /* decisions for the lowest level because weights were not finite */
     int sessions_live;
     uint64_t store_queue, bus_queue;
     bool store_ok, draining, learning;
     uint64_t policy_version;
     uint64_t actor_busy,
-        critic_busy;    /* bits: experts of the published weights that nobody
-                                       * is routed to */
-    double store_lag_s; /* how long the oldest of the records has waited */
+        critic_busy;    /* bits: disabled experts of the published weights */
+    double store_lag_s; /* waiting time of the oldest record */
     struct online_stats learner;
     struct vitals_stats vitals;
     uint64_t expert_decisions[16];
@@ -346,26 +344,25 @@ struct service_stats {
     } profile[SERVICE_PROFILE_STATS];
 };
 void service_stats(struct service_stats *out, struct service *s);
-/* Of service_stats and of its profiles, for /metrics and JSON. */
+/* The figures of service_stats and of its profiles, for /metrics and JSON. */
 extern const struct figure service_figures[], service_profile_figures[];
 
-/* For pages, beside the figures: */
 struct curve_point;
-/* The learner's points after that number, oldest first, at most max; how many (curve.h). */
+/* At most max points of the learner's curve after number `after`, oldest first; returns how many (curve.h). */
 int service_curve(struct curve_point *out, int max, struct service *s, uint64_t after);
 
-/* Starts learner, store and tick threads. A caller that does not (emulate, tests) takes their turns
- * itself, in any order: */
+/* Starts the threads of learner, store and clock. A caller without them (emulate, tests) takes their
+ * turns itself, in any order: */
 int service_start_threads(struct service *s, struct err *e)
     __attribute__((warn_unused_result));
-/* Learner: takes what the bus has, learns if a batch is ready, and writes a checkpoint when one is
- * due; 1 = new weights. Does nothing while its thread runs. */
+/* Learner: reads the bus, learns if a batch is ready, writes a checkpoint if one is due; 1: new weights.
+ * Does nothing while its thread runs. */
 int service_learn(struct service *s, struct err *e);
-/* Store: what waits for it is durable when this returns 0. */
+/* Store: if it returns 0, all queued records are durable. */
 int service_commit(struct service *s, struct err *e) __attribute__((warn_unused_result));
-/* Clock: expires idle sessions, ends the slot of untagged viewers, prunes. Once a second. */
+/* Clock: closes idle sessions, ends the slot of viewers without a hint, prunes. Call once a second. */
 void service_periodic(struct service *s);
-/* service_periodic and service_commit, whose failure is logged. */
+/* service_periodic and service_commit; a failure is logged. */
 void service_tick(struct service *s);
 
 #endif

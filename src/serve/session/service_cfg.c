@@ -31,8 +31,7 @@ const struct field service_fields[] = {
     {"data", "DIR",
      "folder for sessions, rewards and learned weights (default: none are stored)",
      ROW(data_dir), .group = "data"},
-    {"max-sessions", "N",
-     "largest number of live sessions; a request to open one more gets 503",
+    {"max-sessions", "N", "most live sessions; opening one more gets 503",
      ROW(max_sessions), .lo = 1, .hi = 1e7},
     {"session-ttl", "S", "close a session after S seconds without a request",
      ROW(session_ttl_s), .lo = 1, .hi = SERVICE_TTL_MAX_S, .unit = "seconds",
@@ -77,7 +76,7 @@ int service_check(const struct service_cfg *c, struct err *e)
     if (!rc) rc = check_number(c->flush_s, 0, 10, "flush_s", e);
     if (!rc) rc = check_number(c->store_queue, QUEUE_MIN, 1 << 24, "store_queue", e);
     if (!rc) rc = check_number(o->batch, 1, SERVICE_BATCH_MAX, "batch", e);
-    /* the trajectory that fills a batch must find room */
+    /* room for the trajectory that fills a batch */
     if (!rc)
         rc = check_number(o->capacity, o->batch + TRAJ_STEPS, 1 << 24, "online.capacity",
                           e);

@@ -1,4 +1,4 @@
-/* The policy, what learns it, and what operators and pages see of both. */
+/* The policy, its learner, and what operators and dashboards see of both. */
 #include "serve/session/core.h"
 
 #include <math.h>
@@ -12,7 +12,7 @@
 #include "serve/learner/curve.h"
 
 enum { BUS_SLOTS = 1024 };            /* trajectories waiting for the learner */
-static const double BUS_WAIT_S = .04; /* of a caller's own turn */
+static const double BUS_WAIT_S = .04; /* for a turn without threads */
 
 /* ---- start ---- */
 
@@ -23,7 +23,7 @@ static int open_bus(struct service *s, struct err *e)
                       : bus_local_init(&s->bus, BUS_SLOTS, e);
 }
 
-/* The versions that the store knows become points of the curve; the newest of them, if any. */
+/* Adds the stored versions to the curve; *out is the newest of them, if any. */
 static int earlier_versions(struct store_version *newest, struct service *s,
                             struct err *e)
 {
@@ -44,7 +44,7 @@ static int earlier_versions(struct store_version *newest, struct service *s,
     return rc;
 }
 
-/* Of what a version decides by: its weights, and who is busy. */
+/* Checksum of what a version decides by: its weights and its disabled experts. */
 static uint32_t version_crc(const struct policy *p)
 {
     uint64_t busy[2] = {p->actor->busy, p->critic->busy};
@@ -52,12 +52,12 @@ static uint32_t version_crc(const struct policy *p)
     return busy[0] || busy[1] ? bytes_crc32(crc, busy, sizeof busy) : crc;
 }
 
-/* Versions never go back: the same weights keep theirs, others get the next one. A checkpoint may
- * know of a later one than the store, whose record of it was lost. state: p is of a checkpoint, whose
- * learner knows who is busy; that is part of what another version was. */
+/* Versions never decrease: the same weights keep their number, other weights get the next one. A
+ * checkpoint may have a later version than the store, which lost its record. state: p is of a
+ * checkpoint, whose learner knows the disabled experts; they are part of a version. */
 static int choose_version(struct service *s, struct policy *p, bool state, struct err *e)
 {
-    if (s->peers) { /* where versions are the learner's */
+    if (s->peers) { /* the learner node numbers the versions */
         if (!p->version) p->version = 1;
         return 0;
     }
@@ -71,22 +71,23 @@ static int choose_version(struct service *s, struct policy *p, bool state, struc
         bool same = newest.crc == version_crc(p) && (!state || held == newest.version);
         p->version = same ? newest.version : newest.version + 1;
     }
-    if (!held) held = 1; /* weights that were never served have no number in their file */
+    if (!held)
+        held = 1; /* weights that were never published have no number in their file */
     if (newest.version && p->version != newest.version)
         log_event(
             s->cfg.log, LOG_WARN, "policy",
-            "version %llu was the last one published; version %llu goes on as %llu%s",
+            "version %llu was the last one published; version %llu continues as %llu%s",
             (unsigned long long)newest.version, (unsigned long long)held,
             (unsigned long long)p->version,
             state ? ""
                   : ": restore policy.safetensors from a backup, or the learner "
-                    "begins anew");
+                    "starts again");
     s->folder.missing += newest.version && p->version != newest.version && !state &&
                          s->folder.lock >= 0 && access(s->folder.policy, F_OK);
     return 0;
 }
 
-/* A version is in the store before anybody decides by it, so that none goes back after a crash. */
+/* A version is in the store before it is published, so that versions never decrease after a crash. */
 static int store_version(void *ctx, const struct policy *p, double now, double score,
                          struct err *e)
 {
@@ -101,7 +102,7 @@ static int store_version(void *ctx, const struct policy *p, double now, double s
     return writer_flush(s->writer, e);
 }
 
-/* A store that fails now is no reason not to start: it may work again, and is told of by then. */
+/* A store that fails now does not prevent the start: the version is stored when it works again. */
 static void store_start(struct service *s)
 {
     const struct weights *w = published_get(s->published);
@@ -111,12 +112,12 @@ static void store_start(struct service *s)
     published_put(s->published, w);
 }
 
-/* Weights, and the learner that goes on from them. */
+/* Loads the weights, and creates the learner that continues from them. */
 int service_open_policy(struct service *s, struct err *e)
 {
     void *state = NULL;
     size_t state_n = 0;
-    struct ckpt_meta *meta = calloc(1, sizeof *meta); /* too much for a stack */
+    struct ckpt_meta *meta = calloc(1, sizeof *meta); /* too large for the stack */
     if (!meta) return err_set(e, ERR_MEMORY, "no memory for the policy");
     struct policy *p = folder_policy(&s->folder, s->cfg.policy_path, meta, &state,
                                      &state_n, s->cfg.log, e);
@@ -137,7 +138,7 @@ int service_open_policy(struct service *s, struct err *e)
     struct policy *published = NULL;
     int rc = choose_version(s, p, state != NULL, e);
     if (rc) goto out;
-    /* not the file's number: the API tells this one */
+    /* the number that the API shows, not that of the file */
     log_event(s->cfg.log, LOG_INFO, "policy", "version %llu from %s",
               (unsigned long long)p->version, s->folder.from);
 
@@ -161,7 +162,7 @@ int service_open_policy(struct service *s, struct err *e)
     if (s->learner && fresh && state)
         log_event(
             s->cfg.log, LOG_WARN, "learner",
-            "the checkpoint's optimiser is of another configuration: starting anew");
+            "the checkpoint's optimiser has another configuration: it starts again");
 out:
     policy_free(p);
     free(meta);
@@ -192,11 +193,11 @@ bool service_learning(struct service *s)
     return s->learner && (!s->peers || s->peers->leads(s->peers->self));
 }
 
-/* One turn of the learner; a rolled-back update is logged and told, nothing else happens. */
+/* One turn of the learner. A rolled-back update is only logged and returned. */
 int service_turn(struct service *s, double wait_s, struct err *e)
 {
     struct err why = {0};
-    bool told = !learner_published(s->learner); /* of what is tried again in every turn */
+    bool logged = !learner_published(s->learner); /* a retry of the last turn */
     int rc = learner_turn(s->learner, wait_s, service_now(s), &why);
     if (rc == 1) {
         const struct weights *w = published_get(s->published);
@@ -204,7 +205,7 @@ int service_turn(struct service *s, double wait_s, struct err *e)
                   (unsigned long long)w->policy->version, w->check_score);
         published_put(s->published, w);
     } else if (rc < 0) {
-        log_err(s->cfg.log, told ? LOG_DEBUG : LOG_WARN, "learner", &why);
+        log_err(s->cfg.log, logged ? LOG_DEBUG : LOG_WARN, "learner", &why);
         err_field(e, why.code, why.field, "%s", why.detail);
     }
     return rc;
@@ -229,41 +230,40 @@ int service_learn(struct service *s, struct err *e)
     return rc;
 }
 
-/* ---- operators: gates learn again, an expert is set aside ---- */
+/* ---- orders of operators: reset gates, disable an expert ---- */
 
-static int learning(const struct service *s, struct err *e)
+static int need_learner(const struct service *s, struct err *e)
 {
     if (s->learner) return 0;
-    return err_set(e, ERR_CONFLICT,
-                   "this daemon does not learn: its routers rest anyway");
+    return err_set(e, ERR_CONFLICT, "this daemon does not learn (--learn off)");
 }
 
-/* The learner waits for trajectories. */
-static void wake(struct service *s)
+/* Ends the learner's wait for trajectories. */
+static void wake_learner(struct service *s)
 {
     if (s->threads) s->bus.wake(s->bus.self);
 }
 
 int service_gate_reset(struct service *s, struct err *e)
 {
-    int rc = learning(s, e);
+    int rc = need_learner(s, e);
     if (rc) return rc;
     learner_reset_gates(s->learner);
-    wake(s);
+    wake_learner(s);
     return 0;
 }
 
 int service_set_aside(struct service *s, bool critic, int expert, int updates,
                       struct err *e)
 {
-    int rc = learning(s, e);
+    int rc = need_learner(s, e);
     if (!rc && (updates < 0 || updates > SERVICE_ASIDE_MAX))
         rc = err_field(e, ERR_RANGE, "updates", "%d is not within 0 .. %d", updates,
                        SERVICE_ASIDE_MAX);
     if (!rc)
         rc = learner_set_aside(s->learner, critic ? PPO_CRITIC : PPO_ACTOR, expert,
                                updates, e);
-    if (!rc) wake(s);
+    if (!rc) wake_learner(s);
     return rc;
 }
 
@@ -288,7 +288,7 @@ int service_policy_weights(void **out, size_t *n, struct service *s, struct err 
     return rc;
 }
 
-/* ---- seen from outside ---- */
+/* ---- figures ---- */
 
 void service_stats(struct service_stats *out, struct service *s)
 {

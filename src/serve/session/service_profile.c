@@ -1,4 +1,4 @@
-/* Profiles on this node. */
+/* Profiles of this node. */
 #include "serve/session/core.h"
 
 #include <stdio.h>
@@ -30,13 +30,13 @@ int service_profile_list(struct profile *out, int max, struct service *s)
     return n;
 }
 
-/* Room for one record of a change that must not be lost. */
-static int admit_one(struct service *s, struct err *e)
+/* Reserves one record for a change that must not be lost. */
+static int reserve_profile(struct service *s, struct err *e)
 {
     return s->writer ? writer_reserve(s->writer, 1, e) : 0;
 }
 
-/* Durable before it is answered: profiles are few and rarely put. p NULL: nothing changed. */
+/* Waits for the commit: profiles are few and change rarely. p NULL: nothing changed. */
 static int store_profile(struct service *s, enum store_kind kind, const struct profile *p,
                          struct err *e)
 {
@@ -47,10 +47,10 @@ static int store_profile(struct service *s, enum store_kind kind, const struct p
     return p ? writer_flush(s->writer, e) : 0;
 }
 
-/* ---- profiles_lock is held: two changes of one profile at once must not leave one of them in
- * memory and the other in the store. drop and take come with a record reserved ---- */
+/* ---- called with profiles_lock: two changes of one profile at once must not leave one in memory and
+ * the other in the store. The callers of profile_drop and profile_take have reserved a record ---- */
 
-static int drop(struct service *s, const char *name, struct err *e)
+static int profile_drop(struct service *s, const char *name, struct err *e)
 {
     struct profile gone = {0};
     snprintf(gone.name, sizeof gone.name, "%s", name);
@@ -68,7 +68,7 @@ int service_profile_mark(struct service *s, const struct profile *p, struct err 
 {
     struct profile grown = *p;
     grown.grow = true;
-    int rc = admit_one(s, e);
+    int rc = reserve_profile(s, e);
     return rc ? rc : store_profile(s, STORE_PROFILE, &grown, e);
 }
 
@@ -84,8 +84,8 @@ static int check_parts(struct service *s, const struct profile *p, struct err *e
     return err_field(e, ERR_INVALID, "grow", "this abrd was built without added");
 }
 
-static int tell_parts(struct service *s, const struct profile *p, bool created,
-                      struct err *e)
+static int put_in_parts(struct service *s, const struct profile *p, bool created,
+                        struct err *e)
 {
     int rc = 0;
     for (int i = 0; i < parts_n() && !rc; i++)
@@ -94,32 +94,34 @@ static int tell_parts(struct service *s, const struct profile *p, bool created,
     return rc;
 }
 
-static int take(struct service *s, const struct profile *p, struct err *e)
+static int profile_take(struct service *s, const struct profile *p, struct err *e)
 {
     int created = check_parts(s, p, e);
     if (!created) created = profiles_put(s->profiles, p, e);
-    struct profile plain = *p; /* that it has grown is true once its file is there */
+    struct profile plain =
+        *p; /* service_profile_mark stores grow, once the file exists */
     plain.grow = false;
     int rc = store_profile(s, STORE_PROFILE, created < 0 ? NULL : &plain, e);
     if (rc) return rc;
-    if (created >= 0) rc = tell_parts(s, p, created == 1, e);
-    if (rc < 0 && created == 1 && !admit_one(s, NULL)) (void)!drop(s, p->name, NULL);
+    if (created >= 0) rc = put_in_parts(s, p, created == 1, e);
+    if (rc < 0 && created == 1 && !reserve_profile(s, NULL))
+        (void)!profile_drop(s, p->name, NULL);
     return rc < 0 ? rc : created;
 }
 
 int service_profile_take(struct service *s, const struct profile *p, struct err *e)
 {
-    int rc = admit_one(s, e);
-    return rc ? rc : take(s, p, e);
+    int rc = reserve_profile(s, e);
+    return rc ? rc : profile_take(s, p, e);
 }
 
 int service_profile_drop(struct service *s, const char *name, struct err *e)
 {
-    int rc = admit_one(s, e);
-    return rc ? rc : drop(s, name, e);
+    int rc = reserve_profile(s, e);
+    return rc ? rc : profile_drop(s, name, e);
 }
 
-/* ---- and here it is taken ---- */
+/* ---- take profiles_lock ---- */
 
 int service_profile_put(struct service *s, const struct profile *p, struct err *e)
 {
@@ -134,7 +136,8 @@ int service_profile_delete(struct service *s, const char *name, struct err *e)
 {
     if (!strcmp(name, s->cfg.default_profile))
         return err_field(e, ERR_CONFLICT, "profile",
-                         "'%.63s' is what sessions without a hint get", name);
+                         "'%.63s' is the default profile, for sessions without a hint",
+                         name);
     if (s->peers) return s->peers->profile_delete(s->peers->self, name, e);
     pthread_mutex_lock(&s->profiles_lock);
     int rc = service_profile_drop(s, name, e);

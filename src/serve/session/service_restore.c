@@ -1,4 +1,4 @@
-/* What a start finds in the store: profiles, and the sessions that were not closed. */
+/* Restores profiles and open sessions from the store at the start. */
 #include "serve/session/core.h"
 
 #include <math.h>
@@ -24,7 +24,7 @@ static int restore_profiles(struct service *s, const struct store *store, struct
     return rc;
 }
 
-/* Steps of a session whose open trajectory is not to be taught. */
+/* The steps of a session whose open trajectory must not be used for training. */
 static struct step *untaught(const struct step *steps, int n)
 {
     struct step *copy = malloc((size_t)n * sizeof *copy);
@@ -45,13 +45,13 @@ static int restore_session(void *ctx, const struct track_row *stored,
     row.slot = (uint8_t)slot;
     row.tag = service_tag(s, &row);
 
-    /* the clock may have been set meanwhile: everybody has at least half the time to come back */
+    /* the clock may have been set: every session keeps at least half of its ttl */
     double now = service_now(s), heard_at = 0;
     for (int i = 0; i < n; i++)
         heard_at = fmax(heard_at, steps[i].at);
     heard_at = fmin(now, fmax(heard_at, now - s->session_ttl_s / 2));
 
-    /* what was drawn for a profile that had grown, and has no longer, is of no policy there is */
+    /* the profile's added experts are gone, and with them the policy of the trajectory */
     struct step *cut = NULL;
     bool maybe = row.hinted && !row.has_mu && !qoe_find(row.profile);
     if (maybe && row.tag < TRAJ_TAG_OWN) {
@@ -59,7 +59,7 @@ static int restore_session(void *ctx, const struct track_row *stored,
         if (!cut) return err_set(e, ERR_MEMORY, "no memory for %d steps", n);
     }
 
-    /* a table that has become smaller is no reason not to start */
+    /* a smaller table does not prevent the start */
     struct err why = {0};
     if (sessions_restore(s->sessions, &row, cut ? cut : steps, n, heard_at, &why))
         log_err(s->cfg.log, LOG_WARN, "restore", &why);

@@ -1,4 +1,4 @@
-/* Sessions, decisions and rewards: the requests of a viewer. */
+/* Requests of viewers: sessions, decisions and rewards. */
 #include "serve/session/core.h"
 
 #include <assert.h>
@@ -19,8 +19,8 @@ static int find_id(uint8_t id[TRACK_ID], const char *session, struct err *e)
     return err_field(e, ERR_ABSENT, "session", "no such session");
 }
 
-/* Counts what deserves it and passes rc on. */
-static int tally(struct service *s, int rc)
+/* Counts conflicts and returns rc. */
+static int count_conflict(struct service *s, int rc)
 {
     if (rc == ERR_CONFLICT) atomic_fetch_add(&s->conflicts, 1);
     return rc;
@@ -28,8 +28,7 @@ static int tally(struct service *s, int rc)
 
 int service_admit(struct service *s, struct err *e)
 {
-    if (atomic_load(&s->draining))
-        return err_set(e, ERR_FULL, "the daemon is shutting down");
+    if (atomic_load(&s->draining)) return err_set(e, ERR_FULL, "the daemon is stopping");
     return s->writer ? writer_reserve(s->writer, SERVICE_RECORDS, e) : 0;
 }
 
@@ -38,17 +37,17 @@ void service_dismiss(struct service *s)
     if (s->writer) writer_put(s->writer, NULL, 0, SERVICE_RECORDS);
 }
 
-/* Tags are this process's own: to other nodes a trajectory says by an id whose experts it is for.
- * Those of nobody teach nobody. */
-static void address(struct service *s, struct changes *c)
+/* Tags of added experts differ among nodes, so a trajectory also carries their id. A trajectory for
+ * experts that are gone is dropped. */
+static void address_trajectory(struct service *s, struct changes *c)
 {
     if (!c->has_traj || !s->peers || c->traj.tag < TRAJ_TAG_OWN) return;
     c->traj.added_id = s->others.self ? s->others.id(s->others.self, c->traj.tag) : 0;
     c->has_traj = c->traj.added_id != 0;
 }
 
-/* What the parts want to know of a request's changes. */
-static void tell_parts(struct service *s, const struct changes *c)
+/* Reports a request's changes to the parts. */
+static void report_to_parts(struct service *s, const struct changes *c)
 {
     for (int p = 0; p < parts_n(); p++) {
         const struct part *part = parts_at(p);
@@ -63,7 +62,7 @@ void service_deliver(struct service *s, struct changes *c, bool opened,
                      const uint8_t id[TRACK_ID])
 {
     const struct bus *bus = &s->bus;
-    address(s, c);
+    address_trajectory(s, c);
     struct bus_envelope envelope;
     bool keep = s->writer && bus->stage;
     bool staged = keep && c->has_traj && bus->stage(bus->self, &c->traj, &envelope);
@@ -72,11 +71,11 @@ void service_deliver(struct service *s, struct changes *c, bool opened,
                            SERVICE_RECORDS);
     sessions_stored(s->sessions, id);
     if (c->has_traj && !keep && bus->send) bus->send(bus->self, &c->traj);
-    tell_parts(s, c);
+    report_to_parts(s, c);
     if (c->closed) atomic_fetch_add(&s->closed, 1);
 }
 
-/* Before an answer, with cfg.strict: all it rests on is durable, also what a repeat repeats. */
+/* With cfg.strict, before an answer: waits until its changes are durable, also those of a repeat. */
 static int settle(struct service *s, const uint8_t id[TRACK_ID], struct err *e)
 {
     if (!s->cfg.strict || !s->writer) return 0;
@@ -86,7 +85,7 @@ static int settle(struct service *s, const uint8_t id[TRACK_ID], struct err *e)
 
 /* ---- decisions ---- */
 
-/* Weights whose output is not finite: counted, and the first time logged. */
+/* Counts decisions by weights whose output is not finite, and logs the first one. */
 static void numeric(struct service *s, const struct verdict *v, const char *what)
 {
     if (atomic_fetch_add(&s->numeric, 1) == 0)
@@ -105,8 +104,8 @@ uint8_t service_tag(struct service *s, const struct track_row *row)
     return (uint8_t)profiles_tag(&row->qoe);
 }
 
-/* A part decides, or the published weights. What has no weights of its own any more gets the common
- * policy's best level, which teaches nobody; so do viewers without a hint. */
+/* Decides by a part or by the published weights. A session whose added experts are gone, or without a
+ * hint, gets the common policy's best level, which is not used for training. */
 static void verdict_on(struct verdict *out, struct service_worker *worker,
                        struct decision *d)
 {
@@ -144,7 +143,7 @@ static bool chosen_to_explore(const struct service *s, uint64_t key)
     return decide_explores(s->cfg.seed, key, s->explore_share);
 }
 
-/* The session as understood: its profile looked up, its key drawn, its share decided. */
+/* Fills a new session's row: looks up the profile, draws the key and whether it explores. */
 static int make_row(struct track_row *row, struct service_worker *w,
                     const struct session_open *in, struct err *e)
 {
@@ -153,7 +152,7 @@ static int make_row(struct track_row *row, struct service_worker *w,
     if (rc) return rc;
     if (in->levels > s->policy_cfg.actions)
         return err_field(e, ERR_RANGE, "ladder_kbps",
-                         "has %d levels; the policy chooses among at most %d", in->levels,
+                         "has %d levels, the policy supports at most %d", in->levels,
                          s->policy_cfg.actions);
 
     *row = (struct track_row){.chunk_s = in->chunk_s,
@@ -187,7 +186,7 @@ static int make_row(struct track_row *row, struct service_worker *w,
     if (!in->has_key)
         rc = entropy_draw(&s->cfg.parts.entropy, &row->key, sizeof row->key, e);
     row->from = w->from ? w->from : rng_u64_at(~s->cfg.seed, row->key, 0) | 1;
-    /* whose wishes are not known teaches nobody how to fulfil them */
+    /* a session without a hint has no reward function to learn from */
     row->explores = row->hinted && chosen_to_explore(s, row->key);
     return rc;
 }
@@ -254,7 +253,7 @@ int service_ask(struct answer *out, struct service *s, struct service_worker *w,
     bool kept = false;
     struct view view;
     struct session_ticket ticket;
-    do { /* again when another thread moved the session on in between */
+    do { /* repeat if another thread changed the session meanwhile */
         rc = sessions_peek(&view, out, &ticket, s->sessions, id, q, e);
         if (rc) break;
         stages_end(w->stages, STAGE_TRACK);
@@ -282,7 +281,7 @@ int service_ask(struct answer *out, struct service *s, struct service_worker *w,
         service_deliver(s, &w->changes, false, id);
     else
         service_dismiss(s);
-    rc = rc < 0 ? tally(s, rc) : settle(s, id, e);
+    rc = rc < 0 ? count_conflict(s, rc) : settle(s, id, e);
     stages_end(w->stages, STAGE_KEEP);
     return rc;
 }
@@ -315,8 +314,8 @@ int service_decide(struct answer *out, struct service *s, struct service_worker 
     if (rc) return rc;
     if (view->levels > s->policy_cfg.actions)
         return err_field(e, ERR_RANGE, "ladder_kbps",
-                         "has %d levels; the policy chooses among at most %d",
-                         view->levels, s->policy_cfg.actions);
+                         "has %d levels, the policy supports at most %d", view->levels,
+                         s->policy_cfg.actions);
 
     struct verdict v;
     struct track_row row = {.opened_at = INFINITY, .hinted = hinted, .qoe = view->qoe};
@@ -344,7 +343,7 @@ int service_decide(struct answer *out, struct service *s, struct service_worker 
 
 /* ---- rewards and ends ---- */
 
-/* What a viewer is said to have been must be the name of a profile. */
+/* A reported profile must exist. */
 static int check_label(struct service *s, const char *profile, struct err *e)
 {
     struct profile p;
@@ -358,7 +357,7 @@ int service_reward(struct reward_out *out, struct service *s, const char *sessio
     int rc = find_id(id, session, e);
     if (!rc && in->profile[0] && !in->final)
         rc = err_field(e, ERR_INVALID, "profile",
-                       "is told by the final report: give final as well");
+                       "belongs to the final report: send final as well");
     if (!rc) rc = check_label(s, in->profile, e);
     if (!rc) rc = service_admit(s, e);
     if (rc) return rc;
@@ -368,7 +367,7 @@ int service_reward(struct reward_out *out, struct service *s, const char *sessio
     rc = sessions_report(out, s->sessions, id, in, service_now(s), &c, e);
     if (rc) {
         service_dismiss(s);
-        return tally(s, rc);
+        return count_conflict(s, rc);
     }
     service_deliver(s, &c, false, id);
     return settle(s, id, e);
@@ -389,7 +388,7 @@ int service_close(struct service *s, const char *session, const char *profile,
     rc = sessions_close(s->sessions, id, profile, service_now(s), &c, e);
     if (rc) {
         service_dismiss(s);
-        return tally(s, rc);
+        return count_conflict(s, rc);
     }
     service_deliver(s, &c, false, id);
     return settle(s, id, e);
@@ -428,7 +427,7 @@ static void fill_history(struct history *out, const struct track_row *row)
 int service_history_settle(struct service *s, struct err *e)
 {
     if (!s->writer) return 0;
-    /* no flush while the disk hangs: it would hold this thread as well */
+    /* no flush while the disk hangs: this thread would hang as well */
     int rc = writer_reserve(s->writer, 0, e);
     return rc ? rc : writer_flush(s->writer, e);
 }
@@ -444,7 +443,8 @@ int service_history_page(struct history *out, struct service *s, const char *ses
     struct track_row row;
     struct step *steps = NULL;
     double last_at;
-    int n = 0, read = limit < INT_MAX ? limit + 1 : limit; /* is there more? */
+    int n = 0, read = limit < INT_MAX ? limit + 1
+                                      : limit; /* one more shows whether a page follows */
     if (s->writer) {
         const struct store *store = writer_store(s->writer);
         rc = store->history(store->self, &row, &last_at, &steps, &n, id, after, read, e);

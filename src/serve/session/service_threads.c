@@ -1,5 +1,4 @@
-/* What runs beside the requests: the learner, the store and the clock, a thread each, and the
- * heartbeat of a leader. */
+/* The threads of the service: learner, store, clock, and the heartbeat of a leader. */
 #include "serve/session/core.h"
 
 #include <assert.h>
@@ -16,9 +15,8 @@ static const double EXPIRE_PAUSE_S = 1. / 64, RETRY_S = 1, HEARTBEAT_LOOK_S = .1
 
 /* ---- the clock's work ---- */
 
-/* Ends some sessions that have fallen silent, while the store's queue has plenty of room: true when
- * there may be more of them to end now. */
-static bool expire(struct service *s)
+/* Closes some idle sessions while the store's queue has plenty of room. True: there may be more. */
+static bool expire_some(struct service *s)
 {
     double now = service_now(s);
     struct changes c;
@@ -36,7 +34,7 @@ static bool expire(struct service *s)
     return true;
 }
 
-static void prune(struct service *s, double now)
+static void prune_store(struct service *s, double now)
 {
     if (!s->writer || s->retention_s <= 0 || now < s->prune_at) return;
     if (writer_reserve(s->writer, 1, NULL)) return;
@@ -45,7 +43,7 @@ static void prune(struct service *s, double now)
     writer_put(s->writer, &r, 1, 1);
 }
 
-static void tidy(struct service *s)
+static void tidy_store(struct service *s)
 {
     const struct store *store = s->writer ? writer_store(s->writer) : NULL;
     struct err why = {0};
@@ -57,10 +55,10 @@ void service_periodic(struct service *s)
 {
     if (atomic_flag_test_and_set(&s->ticking)) return;
     double now = service_now(s);
-    while (!s->threads && expire(s))
+    while (!s->threads && expire_some(s))
         ;
-    prune(s, now);
-    tidy(s);
+    prune_store(s, now);
+    tidy_store(s);
     for (int i = 0; i < s->parts_started; i++)
         if (parts_at(i)->tick) parts_at(i)->tick(s->part[i], now);
     atomic_flag_clear(&s->ticking);
@@ -80,7 +78,7 @@ void service_tick(struct service *s)
 
 /* ---- threads ---- */
 
-static bool stopping(struct service *s)
+static bool service_stopping(struct service *s)
 {
     pthread_mutex_lock(&s->lock);
     bool stop = s->stopping;
@@ -88,7 +86,7 @@ static bool stopping(struct service *s)
     return stop;
 }
 
-/* False: it is time to stop. */
+/* False: the service is stopping. */
 static bool sleep_until(struct service *s, double at_s)
 {
     pthread_mutex_lock(&s->lock);
@@ -103,7 +101,7 @@ static void *learner_main(void *ctx)
 {
     struct service *s = ctx;
     if (s->learner) learner_look(s->learner);
-    while (!stopping(s)) {
+    while (!service_stopping(s)) {
         if (s->peers) {
             s->peers->turn(s->peers->self, .5);
             continue;
@@ -122,15 +120,15 @@ static void *writer_main(void *ctx)
     return NULL;
 }
 
-/* Many sessions may fall silent at once: they are ended a few at a time, so that neither their
- * shards' locks nor the processor nor the store are taken from those who ask. */
+/* Many sessions may become idle at once. They are closed a few at a time, so that requests still get
+ * the shards' locks, the processor and the store. */
 static void *tick_main(void *ctx)
 {
     struct service *s = ctx;
     double due_s = clock_mono() + 1;
     bool more = false;
     while (sleep_until(s, more ? fmin(due_s, clock_mono() + EXPIRE_PAUSE_S) : due_s)) {
-        more = expire(s);
+        more = expire_some(s);
         if (clock_mono() < due_s) continue;
         service_periodic(s);
         due_s++;
@@ -138,7 +136,7 @@ static void *tick_main(void *ctx)
     return NULL;
 }
 
-/* Apart from the learner, whose update or checkpoint may take long. */
+/* A thread of its own, because an update or a checkpoint of the learner may take long. */
 static void *heartbeat_main(void *ctx)
 {
     struct service *s = ctx;
@@ -147,43 +145,33 @@ static void *heartbeat_main(void *ctx)
     return NULL;
 }
 
-static int start(pthread_t *thread, void *(*fn)(void *), struct service *s,
-                 const char *what, struct err *e)
+static int start_thread(struct service *s, enum service_thread which, void *(*fn)(void *),
+                        const char *what, struct err *e)
 {
-    int rc = pthread_create(thread, NULL, fn, s);
+    int rc = pthread_create(&s->thread[which], NULL, fn, s);
     if (rc) return err_set(e, ERR_IO, "no thread for the %s: %s", what, strerror(rc));
-    pthread_setname_np(*thread, what); /* what ps and top show */
+    pthread_setname_np(s->thread[which], what); /* shown by ps and top */
+    s->has_thread[which] = s->threads = true;
     return 0;
 }
 
 int service_start_threads(struct service *s, struct err *e)
 {
     assert(!s->threads);
-    int rc = start(&s->tick_thread, tick_main, s, "clock", e);
-    if (rc) return rc;
-    s->threads = true;
-    if (s->writer) rc = start(&s->writer_thread, writer_main, s, "store", e);
-    bool writing = s->writer && !rc;
-    if (s->peers && s->peers->heartbeat && !rc) {
-        rc = start(&s->heartbeat_thread, heartbeat_main, s, "heartbeat", e);
-        s->has_heartbeat = !rc;
-    }
+    int rc = start_thread(s, THREAD_CLOCK, tick_main, "clock", e);
+    if (s->writer && !rc) rc = start_thread(s, THREAD_STORE, writer_main, "store", e);
+    if (s->peers && s->peers->heartbeat && !rc)
+        rc = start_thread(s, THREAD_HEARTBEAT, heartbeat_main, "heartbeat", e);
     if ((s->learner || s->peers) && !rc)
-        rc = start(&s->learner_thread, learner_main, s, "learner", e);
-    if (!rc) return 0;
-
-    pthread_mutex_lock(&s->lock);
-    s->stopping = true;
-    pthread_cond_broadcast(&s->stop);
-    pthread_mutex_unlock(&s->lock);
-    if (writing) {
-        writer_stop(s->writer);
-        pthread_join(s->writer_thread, NULL);
-    }
-    if (s->has_heartbeat) pthread_join(s->heartbeat_thread, NULL);
-    pthread_join(s->tick_thread, NULL);
-    s->has_heartbeat = s->threads = false;
+        rc = start_thread(s, THREAD_LEARNER, learner_main, "learner", e);
+    if (rc) service_stop_threads(s);
     return rc;
+}
+
+static void join_thread(struct service *s, enum service_thread which)
+{
+    if (s->has_thread[which]) pthread_join(s->thread[which], NULL);
+    s->has_thread[which] = false;
 }
 
 void service_stop_threads(struct service *s)
@@ -194,18 +182,16 @@ void service_stop_threads(struct service *s)
     pthread_cond_broadcast(&s->stop);
     pthread_mutex_unlock(&s->lock);
 
-    pthread_join(s->tick_thread, NULL);
-    if (s->learner || s->peers) {
+    join_thread(s, THREAD_CLOCK);
+    if (s->has_thread[THREAD_LEARNER]) {
         if (s->peers)
             s->peers->wake(s->peers->self);
         else
             s->bus.wake(s->bus.self);
-        pthread_join(s->learner_thread, NULL);
     }
-    if (s->has_heartbeat) pthread_join(s->heartbeat_thread, NULL);
-    if (s->writer) {
-        writer_stop(s->writer);
-        pthread_join(s->writer_thread, NULL);
-    }
-    s->has_heartbeat = s->threads = false;
+    join_thread(s, THREAD_LEARNER);
+    join_thread(s, THREAD_HEARTBEAT);
+    if (s->has_thread[THREAD_STORE]) writer_stop(s->writer);
+    join_thread(s, THREAD_STORE);
+    s->threads = false;
 }

@@ -13,28 +13,28 @@
 enum {
     SHARDS_MAX = 64,
     SESSIONS_PER_SHARD = 256,
-    FORGET_AT_ONCE = 16, /* closed sessions, under one lock */
+    FORGET_AT_ONCE = 16, /* closed sessions per hold of the lock */
 };
 
 struct entry {
     struct track track;
-    struct entry *older, *newer; /* in its queue */
-    int unstored; /* strict: operations that are not yet in the store's queue */
+    struct entry *older, *newer; /* neighbours in its queue */
+    int unstored;                /* strict: operations not yet in the store's queue */
 };
 
-/* Doubly linked, oldest word first. */
+/* Doubly linked, longest idle first. */
 struct queue {
     struct entry *oldest, *newest;
 };
 
 struct shard {
-    pthread_mutex_t lock;      /* of everything below */
+    pthread_mutex_t lock;      /* guards the members below */
     struct table *table;       /* id -> struct entry */
-    struct queue live, closed; /* by the time of their last word */
-    double latest;             /* last word of the live ones, or later */
+    struct queue live, closed; /* by the time of their last request */
+    double latest;             /* last request of the live ones, or later */
     struct steps steps;
     struct session_stats stats;
-    pthread_cond_t stored; /* an entry's unstored is 0 */
+    pthread_cond_t stored; /* signalled when an entry's unstored becomes 0 */
 } __attribute__((aligned(64)));
 
 struct sessions {
@@ -43,7 +43,7 @@ struct sessions {
     bool strict;
     struct entropy entropy;
     atomic_int live;    /* over all shards */
-    atomic_int expires; /* the shard whose silent sessions are looked for first */
+    atomic_int expires; /* shard that sessions_expire visits first */
     struct shard *shard;
 };
 
@@ -80,20 +80,20 @@ bool sessions_id_parse(uint8_t out[TRACK_ID], const char *text)
 
 static struct shard *shard_of(struct sessions *s, const uint8_t *id)
 {
-    uint32_t bits; /* as random as any others, behind the node's number */
+    uint32_t bits; /* random bits, which follow the node's number */
     memcpy(&bits, s->number ? id + 4 : id, sizeof bits);
     return &s->shard[bits % (unsigned)s->n_shards];
 }
 
 /* ---- queues ---- */
 
-static void leave(struct queue *q, struct entry *t)
+static void queue_remove(struct queue *q, struct entry *t)
 {
     *(t->older ? &t->older->newer : &q->oldest) = t->newer;
     *(t->newer ? &t->newer->older : &q->newest) = t->older;
 }
 
-static void enter(struct queue *q, struct entry *t)
+static void queue_append(struct queue *q, struct entry *t)
 {
     t->older = q->newest;
     t->newer = NULL;
@@ -103,20 +103,20 @@ static void enter(struct queue *q, struct entry *t)
 
 static void enter_live(struct shard *h, struct entry *t)
 {
-    enter(&h->live, t);
+    queue_append(&h->live, t);
     if (t->track.last_at > h->latest) h->latest = t->track.last_at;
 }
 
-/* was: its last word before. What was refused was no word, and leaves it where it is. */
-static void heard_of(struct shard *h, struct entry *t, double was)
+/* Moves t to the recent end. was: its last_at before; a refused request does not change last_at. */
+static void entry_touched(struct shard *h, struct entry *t, double was)
 {
     if (t->track.row.closed || t->track.last_at == was) return;
-    leave(&h->live, t);
+    queue_remove(&h->live, t);
     enter_live(h, t);
 }
 
-/* The clock was set back: else those whose last word is yet to come would wait for that time. */
-static void set_back(struct shard *h, double now)
+/* The clock was set back: sessions with a last_at in the future would expire too late. */
+static void clock_set_back(struct shard *h, double now)
 {
     for (struct entry *t = h->live.newest; t; t = t->older)
         if (t->track.last_at > now) t->track.last_at = now;
@@ -134,12 +134,12 @@ static void remove_entry(struct shard *h, struct entry *t)
 static void forget_closed(struct shard *h)
 {
     struct entry *t = h->closed.oldest;
-    leave(&h->closed, t);
+    queue_remove(&h->closed, t);
     remove_entry(h, t);
 }
 
-/* An empty entry; a closed session gives up its place when there is no other. */
-static struct entry *place(struct shard *h, const struct track_row *row)
+/* An empty entry; without a free one, the oldest closed session is removed. */
+static struct entry *place_entry(struct shard *h, const struct track_row *row)
 {
     struct entry *t = table_put(h->table, row->id, NULL);
     if (!t && h->closed.oldest) {
@@ -155,8 +155,8 @@ static struct entry *place(struct shard *h, const struct track_row *row)
 
 /* ---- counts ---- */
 
-static void count(struct sessions *s, struct shard *h, const struct track *t,
-                  struct changes *c)
+static void count_changes(struct sessions *s, struct shard *h, const struct track *t,
+                          struct changes *c)
 {
     struct session_slot *slot = &h->stats.slot[t->row.slot];
     h->stats.rewards += (uint64_t)c->rewards;
@@ -226,8 +226,8 @@ void sessions_slot_gone(struct sessions *s, int slot)
 
 /* ---- operations ---- */
 
-/* It did something to t, which others may see now: sessions_stored follows. */
-static void owe(const struct sessions *s, struct entry *t)
+/* Counts a change of t that other threads can see: sessions_stored must follow. */
+static void count_unstored(const struct sessions *s, struct entry *t)
 {
     t->unstored += s->strict;
 }
@@ -238,7 +238,7 @@ void sessions_stored(struct sessions *s, const uint8_t id[TRACK_ID])
     struct shard *h = shard_of(s, id);
     pthread_mutex_lock(&h->lock);
     struct entry *t = table_get(h->table, id);
-    /* of one that was forgotten meanwhile nobody has to wait either */
+    /* no thread waits for a session that was removed meanwhile */
     bool all = !t || --t->unstored == 0;
     pthread_mutex_unlock(&h->lock);
     if (all) pthread_cond_broadcast(&h->stored);
@@ -254,12 +254,12 @@ void sessions_await_stored(struct sessions *s, const uint8_t id[TRACK_ID])
     pthread_mutex_unlock(&h->lock);
 }
 
-static int unknown(struct err *e)
+static int session_unknown(struct err *e)
 {
     return err_field(e, ERR_ABSENT, "session", "no such session");
 }
 
-/* A free place in a shard that has room for its first step, or ERR_FULL. */
+/* A free entry in a shard with room for its first step, or ERR_FULL. */
 static int try_open(struct answer *first, struct sessions *s, struct track_row *row,
                     const struct question *q, const struct verdict *v, struct changes *c,
                     struct err *e)
@@ -267,14 +267,14 @@ static int try_open(struct answer *first, struct sessions *s, struct track_row *
     struct shard *h = shard_of(s, row->id);
     pthread_mutex_lock(&h->lock);
     int rc = ERR_FULL;
-    struct entry *t = place(h, row);
+    struct entry *t = place_entry(h, row);
     if (t) rc = track_decide(first, &t->track, &h->steps, q, v, row->opened_at, c, e);
     if (t && rc) remove_entry(h, t);
     if (!rc) {
         enter_live(h, t);
-        owe(s, t);
+        count_unstored(s, t);
         h->stats.live++;
-        count(s, h, &t->track, c);
+        count_changes(s, h, &t->track, c);
         c->row = *row;
     }
     pthread_mutex_unlock(&h->lock);
@@ -287,7 +287,7 @@ int sessions_open(struct answer *first, struct sessions *s, struct track_row *ro
 {
     int rc = ERR_FULL;
     if (atomic_fetch_add(&s->live, 1) < s->max) {
-        /* ids fall unevenly: a full shard does not mean a full house */
+        /* ids spread unevenly: other shards may have room */
         for (int tries = 0; rc == ERR_FULL && tries < 16; tries++) {
             rc = entropy_draw(&s->entropy, row->id, TRACK_ID, e);
             if (rc) break;
@@ -321,7 +321,7 @@ int sessions_peek(struct view *view, struct answer *again, struct session_ticket
             memcpy(ticket->content_id, t->track.row.content_id, SERVICE_CONTENT);
         h->stats.repeats += rc == 1;
     } else {
-        rc = unknown(e);
+        rc = session_unknown(e);
     }
     pthread_mutex_unlock(&h->lock);
     return rc;
@@ -333,7 +333,8 @@ int sessions_underway(struct view *view, bool *explores, struct sessions *s,
     struct shard *h = shard_of(s, id);
     pthread_mutex_lock(&h->lock);
     struct entry *t = table_get(h->table, id);
-    int rc = t ? track_underway(view, &t->track, &h->steps, chunk, e) : unknown(e);
+    int rc =
+        t ? track_underway(view, &t->track, &h->steps, chunk, e) : session_unknown(e);
     if (!rc) *explores = t->track.row.explores;
     pthread_mutex_unlock(&h->lock);
     return rc;
@@ -348,31 +349,40 @@ int sessions_decide(struct answer *out, struct sessions *s, const uint8_t id[TRA
     struct entry *t = table_get(h->table, id);
     int rc;
     if (!t) {
-        rc = unknown(e);
+        rc = session_unknown(e);
     } else if (t->track.changes != ticket->changes) {
         rc = 1;
     } else {
         double was = t->track.last_at;
         rc = track_decide(out, &t->track, &h->steps, q, v, now, c, e);
-        heard_of(h, t, was);
-        if (!rc) owe(s, t);
-        count(s, h, &t->track, c);
+        entry_touched(h, t, was);
+        if (!rc) count_unstored(s, t);
+        count_changes(s, h, &t->track, c);
     }
     pthread_mutex_unlock(&h->lock);
     return rc;
 }
 
-/* After an operation that may have closed the session; was: its last word before. */
-static void settle(struct sessions *s, struct shard *h, struct entry *t, double was,
-                   struct changes *c)
+/* Updates queues and counts after an operation on t. was: its last_at before. */
+static void entry_changed(struct sessions *s, struct shard *h, struct entry *t,
+                          double was, struct changes *c)
 {
     if (c->closed) {
-        leave(&h->live, t);
-        enter(&h->closed, t);
+        queue_remove(&h->live, t);
+        queue_append(&h->closed, t);
     } else {
-        heard_of(h, t, was);
+        entry_touched(h, t, was);
     }
-    count(s, h, &t->track, c);
+    count_changes(s, h, &t->track, c);
+}
+
+static void close_entry(struct sessions *s, struct shard *h, struct entry *t, double now,
+                        struct changes *c)
+{
+    double was = t->track.last_at;
+    track_close(&t->track, &h->steps, now, c);
+    entry_changed(s, h, t, was, c);
+    count_unstored(s, t);
 }
 
 int sessions_report(struct reward_out *out, struct sessions *s,
@@ -383,9 +393,10 @@ int sessions_report(struct reward_out *out, struct sessions *s,
     pthread_mutex_lock(&h->lock);
     struct entry *t = table_get(h->table, id);
     double was = t ? t->track.last_at : 0;
-    int rc = t ? track_report(out, &t->track, &h->steps, in, now, c, e) : unknown(e);
-    if (t) settle(s, h, t, was, c);
-    if (!rc) owe(s, t);
+    int rc =
+        t ? track_report(out, &t->track, &h->steps, in, now, c, e) : session_unknown(e);
+    if (t) entry_changed(s, h, t, was, c);
+    if (!rc) count_unstored(s, t);
     pthread_mutex_unlock(&h->lock);
     return rc;
 }
@@ -396,13 +407,8 @@ int sessions_close(struct sessions *s, const uint8_t id[TRACK_ID], const char *p
     struct shard *h = shard_of(s, id);
     pthread_mutex_lock(&h->lock);
     struct entry *t = table_get(h->table, id);
-    int rc = t ? track_label(&t->track, profile, e) : unknown(e);
-    if (!rc) {
-        double was = t->track.last_at;
-        track_close(&t->track, &h->steps, now, c);
-        settle(s, h, t, was, c);
-        owe(s, t);
-    }
+    int rc = t ? track_label(&t->track, profile, e) : session_unknown(e);
+    if (!rc) close_entry(s, h, t, now, c);
     pthread_mutex_unlock(&h->lock);
     return rc;
 }
@@ -417,7 +423,7 @@ bool sessions_live(struct sessions *s, const uint8_t id[TRACK_ID])
     return live;
 }
 
-/* Some of them: who asks meanwhile must not wait for thousands. False when none are left. */
+/* Removes some old closed sessions, so that requests do not wait for thousands. False: none left. */
 static bool forget_some(struct shard *h, double before)
 {
     int n = 0;
@@ -434,17 +440,12 @@ static bool expire_one(struct sessions *s, struct shard *h, double before, doubl
                        struct changes *c)
 {
     pthread_mutex_lock(&h->lock);
-    if (h->latest > now) set_back(h, now);
+    if (h->latest > now) clock_set_back(h, now);
     struct entry *t = h->live.oldest;
-    bool silent = t && t->track.last_at < before;
-    if (silent) {
-        double was = t->track.last_at;
-        track_close(&t->track, &h->steps, now, c);
-        settle(s, h, t, was, c);
-        owe(s, t);
-    }
+    bool idle = t && t->track.last_at < before;
+    if (idle) close_entry(s, h, t, now, c);
     pthread_mutex_unlock(&h->lock);
-    return silent;
+    return idle;
 }
 
 bool sessions_expire(struct sessions *s, double before, double now, struct changes *c)
@@ -456,7 +457,7 @@ bool sessions_expire(struct sessions *s, double before, double now, struct chang
         while (forget_some(h, before))
             ;
         if (expire_one(s, h, before, now, c)) {
-            atomic_store(&s->expires, i); /* there may be more: the others come later */
+            atomic_store(&s->expires, i); /* this shard may have more */
             return true;
         }
     }
@@ -470,11 +471,11 @@ int sessions_history(struct track_row *row, double *last_at, struct step **steps
     struct shard *h = shard_of(s, id);
     struct step *out = NULL;
     int room = 0, rc;
-    do { /* the room is made without the lock, so the session may outgrow it */
+    do { /* allocated without the lock: repeat if the session has more steps now */
         pthread_mutex_lock(&h->lock);
         struct entry *t = table_get(h->table, id);
         int need = t && t->track.n < limit ? t->track.n : t ? limit : 0;
-        rc = t ? 0 : unknown(e);
+        rc = t ? 0 : session_unknown(e);
         if (t && need <= room) {
             *row = t->track.row;
             *last_at = t->track.last_at;
@@ -500,14 +501,14 @@ int sessions_history(struct track_row *row, double *last_at, struct step **steps
     return rc;
 }
 
-/* Into the live queue where its last word puts it; restored rows come oldest first. */
+/* Inserts into the live queue by last_at; restored rows come oldest first. */
 int sessions_restore(struct sessions *s, const struct track_row *row,
                      const struct step *steps, int n, double heard_at, struct err *e)
 {
     assert(n > 0);
     struct shard *h = shard_of(s, row->id);
     pthread_mutex_lock(&h->lock);
-    struct entry *t = atomic_load(&s->live) < s->max ? place(h, row) : NULL;
+    struct entry *t = atomic_load(&s->live) < s->max ? place_entry(h, row) : NULL;
     int rc = 0;
     if (!t)
         rc = err_field(e, ERR_FULL, "session", "the table of %d live sessions is full",
@@ -564,7 +565,7 @@ struct sessions *sessions_new(const struct sessions_cfg *cfg, struct err *e)
         pthread_cond_init(&s->shard[i].stored, NULL);
     }
 
-    /* a quarter more than its share: random ids do not fall evenly */
+    /* a quarter more than its share: random ids spread unevenly */
     int share = cfg->max / s->n_shards + 1, cap = share + share / 4 + 8;
     int each = cfg->keep < TRACK_KEEP ? cfg->keep : TRACK_KEEP;
     int steps = cap * each + cfg->spare / s->n_shards + 1;

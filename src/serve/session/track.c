@@ -1,4 +1,4 @@
-#include "track_priv.h"
+#include "serve/session/track.h"
 
 #include <assert.h>
 #include <math.h>
@@ -8,6 +8,85 @@
 
 #include "base/rng.h"
 #include "serve/session/limits.h"
+
+/* ---- answers ---- */
+
+enum service_by track_by(const struct step *s)
+{
+    return (enum service_by)((s->flags & STEP_BY_MASK) / STEP_BY);
+}
+
+void track_answer(struct answer *out, const struct step *s, const struct track_row *row)
+{
+    *out = (struct answer){.chunk = s->chunk,
+                           .level = s->decided,
+                           .levels = row->levels,
+                           .kbps = row->ladder_kbps[s->decided],
+                           .policy = s->policy,
+                           .expert = s->expert,
+                           .value = (double)s->value,
+                           .entropy = (double)s->entropy,
+                           .sampled = s->flags & STEP_SAMPLED,
+                           .guarded = s->flags & STEP_GUARDED,
+                           .by = track_by(s)};
+    for (int k = 0; k < row->levels; k++)
+        out->prob[k] = (double)s->prob[k];
+}
+
+void track_history(struct history_step *out, const struct step *s,
+                   const struct track_row *row)
+{
+    bool reported = s->flags & STEP_REPORTED;
+    int shown = reported ? s->level : s->decided;
+    *out = (struct history_step){.chunk = s->chunk,
+                                 .level = reported ? s->level : -1,
+                                 .decided_level = s->decided,
+                                 .expert = s->expert,
+                                 .bytes = s->bytes,
+                                 .kbps = row->ladder_kbps[shown],
+                                 .buffer_s = s->buffer_s,
+                                 .download_s = s->download_s,
+                                 .rebuffer_s = s->rebuffer_s,
+                                 .reward = s->reward,
+                                 .external = s->external,
+                                 .logp = (double)s->logp,
+                                 .policy = s->policy,
+                                 .by = track_by(s),
+                                 .reported = reported,
+                                 .followed = s->flags & STEP_FOLLOWED,
+                                 .sampled = s->flags & STEP_SAMPLED,
+                                 .has_external = s->flags & STEP_EXTERNAL};
+}
+
+/* ---- labels ---- */
+
+/* 0 if `profile` equals the profile that was given first, by the hint or at the end, or if none was
+ * given yet; else ERR_CONFLICT. */
+static int track_label_agrees(const struct track_row *row, const char *profile,
+                              struct err *e)
+{
+    if (!profile[0]) return 0;
+    bool said = row->hinted || row->labelled;
+    if (said && !row->has_mu && !strcmp(row->profile, profile)) return 0;
+    if (!said && !row->closed) return 0;
+    return err_field(e, ERR_CONFLICT, "profile", "the session %s %s",
+                     row->hinted ? "was opened as" : "ended as",
+                     said ? row->profile : "one without a profile");
+}
+
+static void track_label_put(struct track_row *row, const char *profile)
+{
+    if (!profile[0] || row->hinted) return;
+    snprintf(row->profile, sizeof row->profile, "%s", profile);
+    row->labelled = true;
+}
+
+int track_label(struct track *t, const char *profile, struct err *e)
+{
+    int rc = track_label_agrees(&t->row, profile, e);
+    if (!rc && !t->row.closed) track_label_put(&t->row, profile);
+    return rc;
+}
 
 /* ---- steps ---- */
 
@@ -51,7 +130,7 @@ static void give_back_oldest(struct track *t, struct steps *p)
     p->free = i;
 }
 
-/* A zeroed step behind the newest one; NULL when there is none to be had. */
+/* A zeroed step after the newest one; NULL: no free step. */
 static struct step *track_append(struct track *t, struct steps *p, struct changes *c)
 {
     while (t->n >= p->keep && t->oldest != t->head)
@@ -77,7 +156,7 @@ static struct step *track_append(struct track *t, struct steps *p, struct change
     return s;
 }
 
-static void touch(struct step *s, double now, struct changes *c)
+static void step_changed(struct step *s, double now, struct changes *c)
 {
     s->rev++;
     s->at = now;
@@ -89,7 +168,7 @@ static void touch(struct step *s, double now, struct changes *c)
     if (k == c->n) c->n++;
 }
 
-/* The newest of the last TRACK_KEEP steps of this chunk. */
+/* The newest step of this chunk among the last TRACK_KEEP. */
 static struct step *track_find(const struct track *t, const struct steps *p, int chunk)
 {
     int32_t i = t->newest;
@@ -100,8 +179,8 @@ static struct step *track_find(const struct track *t, const struct steps *p, int
 
 /* ---- trajectories ---- */
 
-static void emit(const struct track *t, const struct steps *p, int n, bool truncated,
-                 struct changes *c)
+static void emit_trajectory(const struct track *t, const struct steps *p, int n,
+                            bool truncated, struct changes *c)
 {
     if (n < 1) return;
     assert(!c->has_traj && n <= TRAJ_STEPS);
@@ -139,23 +218,15 @@ static void emit(const struct track *t, const struct steps *p, int n, bool trunc
     }
 }
 
-/* Closes the open trajectory at the newest step, whose own outcome does not count. */
-static void cut(struct track *t, struct steps *p, double now, struct changes *c)
+/* Closes the open trajectory at the newest step, whose own outcome does not count if truncated. */
+static void close_trajectory(struct track *t, struct steps *p, bool truncated, double now,
+                             struct changes *c)
 {
     if (t->head < 0) return;
-    emit(t, p, t->head_n - 1, true, c);
+    emit_trajectory(t, p, t->head_n - truncated, truncated, c);
     t->head = -1;
     p->at[t->newest].flags |= STEP_CUT;
-    touch(&p->at[t->newest], now, c);
-}
-
-static void finish(struct track *t, struct steps *p, double now, struct changes *c)
-{
-    if (t->head < 0) return;
-    emit(t, p, t->head_n, false, c);
-    t->head = -1;
-    p->at[t->newest].flags |= STEP_CUT;
-    touch(&p->at[t->newest], now, c);
+    step_changed(&p->at[t->newest], now, c);
 }
 
 static void track_begin(struct track *t, struct step *s)
@@ -179,8 +250,8 @@ static bool is_last_chunk(const struct track *t, int chunk)
 
 /* ---- outcomes ---- */
 
-static int same(bool equal, const char *prefix, const char *name, int chunk,
-                struct err *e)
+static int check_same(bool equal, const char *prefix, const char *name, int chunk,
+                      struct err *e)
 {
     if (equal) return 0;
     char field[64];
@@ -189,18 +260,22 @@ static int same(bool equal, const char *prefix, const char *name, int chunk,
                      "chunk %d was reported before with another value", chunk);
 }
 
-/* Does a repeat say the same again? */
-static int agrees(const struct step *s, const struct outcome *o, const char *prefix,
-                  struct err *e)
+/* True if the repeat of an outcome is equal. */
+static int check_repeat(const struct step *s, const struct outcome *o, const char *prefix,
+                        struct err *e)
 {
-    int rc = same(s->level == o->level, prefix, "level", o->chunk, e);
-    if (!rc) rc = same(s->bytes == o->bytes, prefix, "bytes", o->chunk, e);
-    if (!rc) rc = same(s->download_s == o->download_s, prefix, "download_s", o->chunk, e);
-    if (!rc) rc = same(s->rebuffer_s == o->rebuffer_s, prefix, "rebuffer_s", o->chunk, e);
+    int rc = check_same(s->level == o->level, prefix, "level", o->chunk, e);
+    if (!rc) rc = check_same(s->bytes == o->bytes, prefix, "bytes", o->chunk, e);
+    if (!rc)
+        rc =
+            check_same(s->download_s == o->download_s, prefix, "download_s", o->chunk, e);
+    if (!rc)
+        rc =
+            check_same(s->rebuffer_s == o->rebuffer_s, prefix, "rebuffer_s", o->chunk, e);
     return rc;
 }
 
-/* The level that was last on its way to the player, as far as is known; -1 none. */
+/* The level that the player fetched last, as far as known; -1: none. */
 static int level_before(const struct track *t, const struct steps *p)
 {
     if (t->newest < 0) return -1;
@@ -241,13 +316,12 @@ static void take_outcome(struct track *t, struct steps *p, struct step *s,
 
     bool newest = s == &p->at[t->newest];
     if (!overtaken(t, p, s)) {
-        /* what an older step adds to the history was not there when the newest was
-         * decided */
-        if (!newest) cut(t, p, now, c);
+        /* the newest step was decided without the measurement of an older step */
+        if (!newest) close_trajectory(t, p, true, now, c);
         traj_measure(&t->measured, s->bytes, s->download_s);
         s->flags |= STEP_MEASURED;
     }
-    touch(s, now, c);
+    step_changed(s, now, c);
     t->last_at = now;
 
     c->rewards++;
@@ -257,15 +331,15 @@ static void take_outcome(struct track *t, struct steps *p, struct step *s,
     c->stall_sum_s += s->rebuffer_s;
     c->kbps_sum += row->ladder_kbps[o->level];
 
-    if (newest && !teaches(s)) cut(t, p, now, c);
-    if (newest && is_last_chunk(t, s->chunk)) finish(t, p, now, c);
+    if (newest && !teaches(s)) close_trajectory(t, p, true, now, c);
+    if (newest && is_last_chunk(t, s->chunk)) close_trajectory(t, p, false, now, c);
 }
 
-/* An outcome that answers no decision of ours: the player went by its own rules. */
+/* Records an outcome without a decision: the player chose the level itself. */
 static int take_undecided(struct track *t, struct steps *p, const struct outcome *o,
                           double now, struct changes *c, struct err *e)
 {
-    cut(t, p, now, c);
+    close_trajectory(t, p, true, now, c);
     int before = level_before(t, p);
     struct step *s = track_append(t, p, c);
     if (!s) return err_set(e, ERR_FULL, "no room for another step");
@@ -279,25 +353,25 @@ static int take_undecided(struct track *t, struct steps *p, const struct outcome
 
 /* ---- questions ---- */
 
-static uint64_t bits(double x)
+static uint64_t double_bits(double x)
 {
     uint64_t u;
-    x += 0.0; /* -0 asks the same as 0 */
+    x += 0.0; /* -0 becomes 0 */
     memcpy(&u, &x, sizeof u);
     return u;
 }
 
 static uint64_t question_hash(const struct question *q)
 {
-    uint64_t h = rng_u64_at(q->has_last, (uint64_t)q->chunk, bits(q->buffer_s));
+    uint64_t h = rng_u64_at(q->has_last, (uint64_t)q->chunk, double_bits(q->buffer_s));
     if (!q->has_last) return h;
     const struct outcome *o = &q->last;
     h = rng_u64_at(h, (uint64_t)o->chunk, (uint64_t)o->level);
-    h = rng_u64_at(h, (uint64_t)o->bytes, bits(o->download_s));
-    return rng_u64_at(h, bits(o->rebuffer_s), 0);
+    h = rng_u64_at(h, (uint64_t)o->bytes, double_bits(o->download_s));
+    return rng_u64_at(h, double_bits(o->rebuffer_s), 0);
 }
 
-static uint32_t whole(double bytes)
+static uint32_t whole_bytes(double bytes)
 {
     return (uint32_t)(bytes + .5);
 }
@@ -307,11 +381,11 @@ static bool same_question(const struct step *s, const struct question *q, int le
 {
     if (!(s->flags & STEP_DECIDED) || s->question != question_hash(q)) return false;
     for (int k = 0; q->has_next && k < levels; k++)
-        if (s->next_bytes[k] != whole(q->next_bytes[k])) return false;
+        if (s->next_bytes[k] != whole_bytes(q->next_bytes[k])) return false;
     return true;
 }
 
-/* The session's constants and what was measured. */
+/* The view: the session's constants and its measurements. */
 static void view_of(struct view *v, const struct track *t, int chunk, double buffer_s,
                     int last_level)
 {
@@ -341,7 +415,7 @@ static void make_view(struct view *v, const struct track *t, const struct steps 
         if (!s || s == &p->at[t->newest]) v->last_level = q->last.level;
     }
     for (int k = 0; q->has_next && k < v->levels; k++)
-        v->next_bytes[k] = whole(q->next_bytes[k]);
+        v->next_bytes[k] = whole_bytes(q->next_bytes[k]);
 }
 
 int track_underway(struct view *view, const struct track *t, const struct steps *pool,
@@ -352,7 +426,7 @@ int track_underway(struct view *view, const struct track *t, const struct steps 
     const struct step *s = t->newest >= 0 ? &pool->at[t->newest] : NULL;
     if (!s || s->chunk != chunk || !(s->flags & STEP_DECIDED) || s->flags & STEP_REPORTED)
         return err_field(e, ERR_CONFLICT, "chunk",
-                         "chunk %d is not on its way: it was not decided last, or has "
+                         "chunk %d is not being fetched: it was not decided last, or has "
                          "arrived",
                          chunk);
     view_of(view, t, chunk, s->buffer_s, s->last_level);
@@ -375,7 +449,7 @@ int track_peek(struct view *view, struct answer *again, const struct track *t,
         track_answer(again, s, row);
         return 1;
     }
-    /* "I have played this chunk, which level now?" is a step back, not a contradiction */
+    /* a played chunk that is asked again is a seek back, not a contradiction */
     bool played = q->has_last && q->last.chunk == q->chunk;
     if (s && s == &pool->at[t->newest] && (s->flags & STEP_DECIDED) && !played)
         return err_field(e, ERR_CONFLICT, "chunk",
@@ -386,7 +460,7 @@ int track_peek(struct view *view, struct answer *again, const struct track *t,
     if (q->has_last) {
         s = track_find(t, pool, q->last.chunk);
         fresh = !s || !(s->flags & STEP_REPORTED);
-        rc = fresh ? 0 : agrees(s, &q->last, "last.", e);
+        rc = fresh ? 0 : check_repeat(s, &q->last, "last.", e);
     }
     if (!rc) make_view(view, t, pool, q, fresh);
     return rc;
@@ -408,7 +482,8 @@ int track_decide(struct answer *out, struct track *t, struct steps *pool,
 
     if (t->head >= 0) {
         const struct step *p = &pool->at[t->newest];
-        if (!teaches(p) || !v->sampled || q->chunk != p->chunk + 1) cut(t, pool, now, c);
+        if (!teaches(p) || !v->sampled || q->chunk != p->chunk + 1)
+            close_trajectory(t, pool, true, now, c);
     }
     int before = level_before(t, pool);
     struct step *s = track_append(t, pool, c);
@@ -425,19 +500,19 @@ int track_decide(struct answer *out, struct track *t, struct steps *pool,
     s->entropy = v->entropy;
     memcpy(s->prob, v->prob, sizeof s->prob);
     for (int k = 0; q->has_next && k < t->row.levels; k++)
-        s->next_bytes[k] = whole(q->next_bytes[k]);
+        s->next_bytes[k] = whole_bytes(q->next_bytes[k]);
     s->question = question_hash(q);
     s->policy = v->policy;
     s->buffer_s = q->buffer_s;
 
     if (t->row.explores && v->sampled) {
         if (t->head >= 0 && t->head_n > TRAJ_STEPS) {
-            emit(t, pool, t->head_n - 1, true, c);
+            emit_trajectory(t, pool, t->head_n - 1, true, c);
             t->head = -1;
         }
         if (t->head < 0) track_begin(t, s);
     }
-    touch(s, now, c);
+    step_changed(s, now, c);
     t->last_at = now;
     t->changes++;
     c->decided = true;
@@ -456,7 +531,7 @@ static int report_outcome(struct step **at, bool *repeated, struct track *t,
     if (s && (s->flags & STEP_REPORTED)) {
         *repeated = true;
         *at = s;
-        return agrees(s, o, "", e);
+        return check_repeat(s, o, "", e);
     }
     if (t->row.closed)
         return err_field(e, ERR_ABSENT, "session", "is closed: nothing can be added");
@@ -485,13 +560,13 @@ static int report_external(struct step **at, bool *repeated, struct track *t,
     *at = s;
     if (s->flags & STEP_EXTERNAL) {
         *repeated = true;
-        return same(s->external == in->external, "", "reward", in->chunk, e);
+        return check_same(s->external == in->external, "", "reward", in->chunk, e);
     }
     if (t->row.closed)
         return err_field(e, ERR_ABSENT, "session", "is closed: nothing can be added");
     s->external = in->external;
     s->flags |= STEP_EXTERNAL;
-    touch(s, now, c);
+    step_changed(s, now, c);
     *repeated = false;
     return 0;
 }
@@ -503,11 +578,11 @@ int track_report(struct reward_out *out, struct track *t, struct steps *pool,
     if (!rc) rc = track_label_agrees(&t->row, in->profile, e);
     if (rc) return rc;
 
-    /* nothing is half done: what could contradict is looked at before anything is kept */
+    /* all or nothing: check for contradictions before any change */
     if (in->has_outcome && in->has_external) {
         const struct step *s = track_find(t, pool, in->chunk);
         if (s && (s->flags & STEP_EXTERNAL) && s->external != in->external)
-            return same(false, "", "reward", in->chunk, e);
+            return check_same(false, "", "reward", in->chunk, e);
     }
 
     struct step *s = &pool->at[t->newest];
@@ -539,9 +614,9 @@ void track_close(struct track *t, struct steps *pool, double now, struct changes
     bool played = (s->flags & STEP_REPORTED) && is_last_chunk(t, s->chunk);
     t->row.terminal |= played;
     if (t->row.terminal && teaches(s))
-        finish(t, pool, now, c);
+        close_trajectory(t, pool, false, now, c);
     else
-        cut(t, pool, now, c);
+        close_trajectory(t, pool, true, now, c);
     t->row.closed = true;
     t->row.closed_at = now;
     t->changes++;

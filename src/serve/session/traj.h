@@ -1,12 +1,12 @@
-/* traj.h - one closed trajectory on its way from a session to the learner.
+/* traj.h - one closed trajectory, from a session to the learner.
  *
- * It carries what was known and done, not observations: the learner replays it through
- * abr/feat, so a request thread copies ~100 bytes per step and a session needs no room
- * for observations. The replay gives the very view each decision saw.
+ * It holds measurements and decisions, not observations: the learner replays it through
+ * abr/emulator/feat. So a request copies about 100 bytes per step, and a session needs no memory for
+ * observations. The replay gives exactly the view that each decision saw.
  *
- * A terminal trajectory has n steps, all with their outcome. A truncated one has a
- * further step[n]: a state that was decided in, whose outcome is not part of the
- * trajectory; its observation is what the critic bootstraps from.
+ * A terminal trajectory has n steps, all with their outcome. A truncated one has a further step[n]: a
+ * state with a decision whose outcome is not part of the trajectory. The critic bootstraps from the
+ * observation of that state.
  *
  * Threads: plain data. */
 #ifndef SERVE_TRAJ_H
@@ -18,10 +18,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define TRAJ_STEPS 128 /* longer play is cut here and goes on in the next trajectory */
-/* Tags of reward functions are below (profiles_tag); one from here on says whose own experts. */
+#define TRAJ_STEPS 128 /* a longer trajectory is cut here and continues in the next one */
+/* Smaller tags name reward functions (profiles_tag), tags from here on name added experts. */
 #define TRAJ_TAG_OWN (QOE_PROFILES + 1)
-#define TRAJ_REWARD 100.0 /* bound of |scaled reward| that the learner is shown */
+#define TRAJ_REWARD 100.0 /* bound of |scaled reward| for the learner */
 
 /* The last measurements, oldest first. */
 struct traj_measured {
@@ -30,39 +30,40 @@ struct traj_measured {
     double download_s[VIEW_HISTORY];
 };
 
-/* An empty chunk says nothing about the link and is passed over. */
+/* Ignores an empty chunk, which says nothing about the link. */
 void traj_measure(struct traj_measured *m, uint32_t bytes, double download_s);
 
 struct traj_step {
     int32_t chunk;
     int8_t action, last_level;
     float logp;
-    uint32_t next_bytes[VIEW_LEVELS]; /* 0 = unknown */
+    uint32_t next_bytes[VIEW_LEVELS]; /* 0: unknown */
     uint64_t policy;
-    double buffer_s, download_s, bytes, reward; /* reward as computed, not scaled */
+    double buffer_s, download_s, bytes, reward; /* reward not scaled */
 };
 
 struct traj {
     uint64_t key;
-    int tag; /* which reward function: see profiles.h; from TRAJ_TAG_OWN on, whose experts */
-    uint64_t added_id; /* of those experts, for nodes: tags differ; 0: none */
-    uint64_t place;    /* where it lay in the stream, 0: it was in none */
-    uint64_t client;   /* the session: whose data this is */
+    int tag; /* reward function (profiles_tag), or from TRAJ_TAG_OWN on added experts */
+    uint64_t
+        added_id; /* of those experts in a cluster, as tags differ among nodes; 0: none */
+    uint64_t place;  /* position in the stream; 0: not from a stream */
+    uint64_t client; /* id of the session */
     bool truncated;
     int n;
-    struct view view;            /* constants of the session; the rest is overwritten */
-    struct traj_measured before; /* known when step 0 was decided */
+    struct view view; /* constants of the session; the replay overwrites the rest */
+    struct traj_measured before; /* measurements before step 0 */
     struct traj_step step[TRAJ_STEPS + 1];
 };
 
-/* Number of states: n, one more when truncated. */
+/* Number of states: n, or n + 1 if truncated. */
 int traj_states(const struct traj *t);
 
 /* The observations of all states: obs (traj_states, feat_dim), mask (traj_states). */
 void traj_observe(float *obs, uint32_t *mask, const struct traj *t,
                   enum feat_layout layout);
 
-/* Reward of step i as the learner sees it: divided by feat_reward_scale, bounded. */
+/* Reward of step i for the learner: divided by feat_reward_scale, bounded. */
 float traj_reward(const struct traj *t, int i);
 
 #endif
