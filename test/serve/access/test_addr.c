@@ -1,4 +1,5 @@
 #include "serve/access/addr.h"
+#include "support/suites.h"
 
 #include <check.h>
 #include <netinet/in.h>
@@ -12,7 +13,7 @@ static struct addr of(const char *text)
     return a;
 }
 
-START_TEST(addresses_are_read_and_written)
+TEST(addresses_are_read_and_written)
 {
     static const struct {
         const char *in, *out;
@@ -39,9 +40,8 @@ START_TEST(addresses_are_read_and_written)
     ck_assert(addr_parse(&a, "10.0.0.12", 8)); /* only so many bytes are read */
     a = of("10.0.0.1");
 }
-END_TEST
 
-START_TEST(sockets_have_them_too)
+TEST(sockets_have_them_too)
 {
     struct sockaddr_in v4 = {.sin_family = AF_INET};
     v4.sin_addr.s_addr = htonl(0x7f000203);
@@ -62,9 +62,8 @@ START_TEST(sockets_have_them_too)
     ck_assert_int_eq(addr_port(&other), 0);
     ck_assert(!addr_from_socket(&a, &other));
 }
-END_TEST
 
-START_TEST(loopback_and_subscribers)
+TEST(loopback_and_subscribers)
 {
     struct addr a = of("127.255.0.1"), b = of("::1"), c = of("128.0.0.1"), d = of("::2");
     ck_assert(addr_is_loopback(&a) && addr_is_loopback(&b));
@@ -79,9 +78,8 @@ START_TEST(loopback_and_subscribers)
     a = addr_subscriber(&c);
     ck_assert(addr_equal(&a, &c));
 }
-END_TEST
 
-START_TEST(networks)
+TEST(networks)
 {
     struct err e = {0};
     struct addr_nets nets;
@@ -112,9 +110,8 @@ START_TEST(networks)
     ck_assert_int_eq(addr_nets_parse(&nets, NULL, "t", &e), 0);
     ck_assert(!addr_in(&nets, &v4));
 }
-END_TEST
 
-START_TEST(slips_are_told)
+TEST(slips_are_told)
 {
     static const char *const bad[] = {
         "10.0.0.1/8", "10.0.0.0/33",  "10.0.0.0/",   "10/8",          "::1/129",
@@ -134,10 +131,9 @@ START_TEST(slips_are_told)
     struct addr_nets nets;
     ck_assert_int_eq(addr_nets_parse(&nets, many, "t", &e), ERR_RANGE);
 }
-END_TEST
 
 /* First and last of every range, and its neighbours where those are at large. */
-START_TEST(private_addresses)
+TEST(private_addresses)
 {
     static const char *const inside[] = {"0.0.0.0",
                                          "0.255.255.255",
@@ -222,10 +218,9 @@ START_TEST(private_addresses)
         ck_assert_msg(!addr_is_private(&a), "%s", outside[i]);
     }
 }
-END_TEST
 
 /* Every /16 of IPv4, as it is and within IPv6, against the rule said once more in words. */
-START_TEST(private_addresses_one_after_the_other)
+TEST(private_addresses_one_after_the_other)
 {
     for (unsigned hi = 0; hi < 0x10000; hi++) {
         unsigned a = hi >> 8, b = hi & 255;
@@ -244,20 +239,7 @@ START_TEST(private_addresses_one_after_the_other)
         }
     }
 }
-END_TEST
 
-Suite *suite_serve_access_addr(void);
-Suite *suite_serve_access_addr(void)
-{
-    Suite *s = suite_create("serve/addr");
-    TCase *t = tcase_create("addr");
-    tcase_add_test(t, addresses_are_read_and_written);
-    tcase_add_test(t, sockets_have_them_too);
-    tcase_add_test(t, loopback_and_subscribers);
-    tcase_add_test(t, private_addresses);
-    tcase_add_test(t, private_addresses_one_after_the_other);
-    tcase_add_test(t, networks);
-    tcase_add_test(t, slips_are_told);
-    suite_add_tcase(s, t);
-    return s;
-}
+SUITE(serve_access_addr, addresses_are_read_and_written, sockets_have_them_too,
+      loopback_and_subscribers, private_addresses, private_addresses_one_after_the_other,
+      networks, slips_are_told);

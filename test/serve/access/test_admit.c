@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "support/alloc.h"
+#include "support/suites.h"
 
 static struct admit *a;
 static struct err e;
@@ -29,7 +30,7 @@ static struct admit_client client(const char *text)
     return c;
 }
 
-START_TEST(each_limit_counts_for_itself)
+TEST(each_limit_counts_for_itself)
 {
     struct admit_cfg cfg = {.proxy_header = "x-forwarded-for",
                             .address_rate = 4,
@@ -56,9 +57,8 @@ START_TEST(each_limit_counts_for_itself)
     ck_assert_uint_eq(s.open, 1);
     ck_assert_uint_eq(s.session, 1);
 }
-END_TEST
 
-START_TEST(what_is_no_session_is_not_counted_as_one)
+TEST(what_is_no_session_is_not_counted_as_one)
 {
     struct admit_cfg cfg = admit_cfg_default();
     cfg.session_rate = .01;
@@ -74,9 +74,8 @@ START_TEST(what_is_no_session_is_not_counted_as_one)
         ck_assert_double_eq(
             admit_session(a, &c, ids[i % (sizeof ids / sizeof *ids)], 100), 0);
 }
-END_TEST
 
-START_TEST(who_is_at_home_and_what_is_off_is_free)
+TEST(who_is_at_home_and_what_is_off_is_free)
 {
     struct admit_cfg cfg = {.proxy_header = "forwarded", .open_rate = .1};
     make(&cfg);
@@ -91,9 +90,8 @@ START_TEST(who_is_at_home_and_what_is_off_is_free)
     admit_client(&c, a, &q);
     ck_assert(!c.known && !c.limited);
 }
-END_TEST
 
-START_TEST(a_subscriber_has_one_allowance)
+TEST(a_subscriber_has_one_allowance)
 {
     struct admit_cfg cfg = admit_cfg_default();
     cfg.open_rate = .1; /* one in ten seconds */
@@ -104,9 +102,8 @@ START_TEST(a_subscriber_has_one_allowance)
     ck_assert_double_eq(admit_open(a, &same, 100), 10);
     ck_assert_double_eq(admit_open(a, &next, 100), 0);
 }
-END_TEST
 
-START_TEST(bad_settings_are_told)
+TEST(bad_settings_are_told)
 {
     struct admit_cfg cfg = admit_cfg_default();
     e = (struct err){0};
@@ -119,7 +116,6 @@ START_TEST(bad_settings_are_told)
     ck_assert_ptr_null(admit_new(&cfg, &e));
     ck_assert_str_eq(e.field, "proxy-header");
 }
-END_TEST
 
 static void *make_one(void *ctx, struct err *err)
 {
@@ -131,25 +127,13 @@ static void destroy(void *made)
     admit_free(made);
 }
 
-START_TEST(memory_may_run_out)
+TEST(memory_may_run_out)
 {
     struct admit_cfg cfg = admit_cfg_default();
     ck_assert_int_eq(alloc_each_fails(make_one, destroy, &cfg), 7);
 }
-END_TEST
 
-Suite *suite_serve_access_admit(void);
-Suite *suite_serve_access_admit(void)
-{
-    Suite *s = suite_create("serve/admit");
-    TCase *t = tcase_create("admit");
-    tcase_add_checked_fixture(t, NULL, teardown);
-    tcase_add_test(t, each_limit_counts_for_itself);
-    tcase_add_test(t, what_is_no_session_is_not_counted_as_one);
-    tcase_add_test(t, who_is_at_home_and_what_is_off_is_free);
-    tcase_add_test(t, a_subscriber_has_one_allowance);
-    tcase_add_test(t, bad_settings_are_told);
-    tcase_add_test(t, memory_may_run_out);
-    suite_add_tcase(s, t);
-    return s;
-}
+SUITE_SET_UP(serve_access_admit, 0, NULL, teardown, each_limit_counts_for_itself,
+             what_is_no_session_is_not_counted_as_one,
+             who_is_at_home_and_what_is_off_is_free, a_subscriber_has_one_allowance,
+             bad_settings_are_told, memory_may_run_out);

@@ -1,4 +1,5 @@
 #include "serve/access/auth.h"
+#include "support/suites.h"
 
 #include <check.h>
 #include <stdlib.h>
@@ -18,7 +19,7 @@ static void drop(void)
     a = NULL;
 }
 
-START_TEST(hosts)
+TEST(hosts)
 {
     make("video.example.org, cdn.example.org", NULL, NULL);
     static const char *const good[] = {"localhost",       "localhost:8080",
@@ -42,9 +43,8 @@ START_TEST(hosts)
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
         ck_assert_msg(!auth_host_ok(a, bad[i]), "%s", bad[i]);
 }
-END_TEST
 
-START_TEST(origins)
+TEST(origins)
 {
     make(NULL, "https://player.example.org,http://localhost:3000", NULL);
     const char *host = "127.0.0.1:8080";
@@ -61,16 +61,14 @@ START_TEST(origins)
                      AUTH_FOREIGN);
     ck_assert_int_eq(auth_origin(a, "http://127.0.0.1:8080", NULL), AUTH_FOREIGN);
 }
-END_TEST
 
-START_TEST(any_origin_must_be_asked_for)
+TEST(any_origin_must_be_asked_for)
 {
     make(NULL, "*", NULL);
     ck_assert_int_eq(auth_origin(a, "https://x.example", "h"), AUTH_OUR_ORIGIN);
 }
-END_TEST
 
-START_TEST(malformed_origins_are_told)
+TEST(malformed_origins_are_told)
 {
     static const char *const bad[] = {"player.example.org", "https://x.example/",
                                       "ftp://x.example", "https://"};
@@ -81,9 +79,8 @@ START_TEST(malformed_origins_are_told)
         ck_assert_str_eq(e.field, "allow-origin");
     }
 }
-END_TEST
 
-START_TEST(tokens)
+TEST(tokens)
 {
     make(NULL, NULL, NULL);
     ck_assert(auth_token_ok(a, NULL));
@@ -98,19 +95,6 @@ START_TEST(tokens)
         ck_assert_msg(!auth_token_ok(a, bad[i]), "%s", bad[i]);
     ck_assert(!auth_token_ok(a, NULL));
 }
-END_TEST
 
-Suite *suite_serve_access_auth(void);
-Suite *suite_serve_access_auth(void)
-{
-    Suite *s = suite_create("serve/auth");
-    TCase *t = tcase_create("serve/auth");
-    tcase_add_checked_fixture(t, NULL, drop);
-    tcase_add_test(t, hosts);
-    tcase_add_test(t, origins);
-    tcase_add_test(t, any_origin_must_be_asked_for);
-    tcase_add_test(t, malformed_origins_are_told);
-    tcase_add_test(t, tokens);
-    suite_add_tcase(s, t);
-    return s;
-}
+SUITE_SET_UP(serve_access_auth, 0, NULL, drop, hosts, origins,
+             any_origin_must_be_asked_for, malformed_origins_are_told, tokens);

@@ -1,4 +1,5 @@
 #include "serve/access/forwarded.h"
+#include "support/suites.h"
 
 #include <check.h>
 #include <string.h>
@@ -30,16 +31,15 @@ static void rfc7239(const char *want, const char *peer, const char *value)
     client_is(want, peer, FORWARDED_RFC7239, value);
 }
 
-START_TEST(strangers_are_not_believed)
+TEST(strangers_are_not_believed)
 {
     x_for("198.51.100.9", "198.51.100.9", "1.2.3.4");
     x_for("198.51.100.9", "198.51.100.9", "127.0.0.1");
     rfc7239("198.51.100.9", "198.51.100.9", "for=1.2.3.4");
     x_for("10.1.1.1", "10.1.1.1", NULL);
 }
-END_TEST
 
-START_TEST(the_walk_is_from_the_right)
+TEST(the_walk_is_from_the_right)
 {
     x_for("1.2.3.4", "127.0.0.1", "1.2.3.4");
     /* what the client wrote stands on the left and changes nothing */
@@ -56,9 +56,8 @@ START_TEST(the_walk_is_from_the_right)
     x_for("2001:4::1", "127.0.0.1", "[2001:4::1]");
     x_for("2001:4::1", "127.0.0.1", "2001:4::1");
 }
-END_TEST
 
-START_TEST(what_is_no_address_ends_the_walk)
+TEST(what_is_no_address_ends_the_walk)
 {
     static const char *const broken[] = {
         "",          "unknown", "1.2.3.4,",      "1.2.3.4, unknown", "1.2.3.4 5.6.7.8",
@@ -74,9 +73,8 @@ START_TEST(what_is_no_address_ends_the_walk)
         strcat(many, ", 10.0.0.1");
     x_for("10.0.0.1", "127.0.0.1", many);
 }
-END_TEST
 
-START_TEST(the_standard_header)
+TEST(the_standard_header)
 {
     rfc7239("192.0.2.60", "127.0.0.1", "for=192.0.2.60;proto=http;by=203.0.113.43");
     rfc7239("2001:4::17", "127.0.0.1", "For=\"[2001:4::17]:4711\"");
@@ -86,9 +84,8 @@ START_TEST(the_standard_header)
     /* an element without for= is one that says nothing */
     rfc7239("127.0.0.1", "127.0.0.1", "for=1.2.3.4, proto=https");
 }
-END_TEST
 
-START_TEST(broken_quotes_of_a_client_do_not_swallow_what_a_proxy_adds)
+TEST(broken_quotes_of_a_client_do_not_swallow_what_a_proxy_adds)
 {
     static const char *const forged[] = {
         "for=\", for=1.2.3.4",                     /* an open quote, then the proxy's */
@@ -105,9 +102,8 @@ START_TEST(broken_quotes_of_a_client_do_not_swallow_what_a_proxy_adds)
     for (size_t i = 0; i < sizeof forged / sizeof *forged; i++)
         rfc7239("127.0.0.1", "127.0.0.1", forged[i]);
 }
-END_TEST
 
-START_TEST(names)
+TEST(names)
 {
     struct err e = {0};
     enum forwarded_by by;
@@ -118,19 +114,7 @@ START_TEST(names)
     ck_assert_int_eq(forwarded_parse(&by, "x-real-ip", &e), ERR_INVALID);
     ck_assert_str_eq(e.field, "proxy-header");
 }
-END_TEST
 
-Suite *suite_serve_access_forwarded(void);
-Suite *suite_serve_access_forwarded(void)
-{
-    Suite *s = suite_create("serve/forwarded");
-    TCase *t = tcase_create("forwarded");
-    tcase_add_test(t, strangers_are_not_believed);
-    tcase_add_test(t, the_walk_is_from_the_right);
-    tcase_add_test(t, what_is_no_address_ends_the_walk);
-    tcase_add_test(t, the_standard_header);
-    tcase_add_test(t, broken_quotes_of_a_client_do_not_swallow_what_a_proxy_adds);
-    tcase_add_test(t, names);
-    suite_add_tcase(s, t);
-    return s;
-}
+SUITE(serve_access_forwarded, strangers_are_not_believed, the_walk_is_from_the_right,
+      what_is_no_address_ends_the_walk, the_standard_header,
+      broken_quotes_of_a_client_do_not_swallow_what_a_proxy_adds, names);

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "support/alloc.h"
+#include "support/suites.h"
 
 static struct addr at(const char *text)
 {
@@ -16,7 +17,7 @@ static struct addr at(const char *text)
     return a;
 }
 
-START_TEST(each_address_has_its_own_share)
+TEST(each_address_has_its_own_share)
 {
     struct err e = {0};
     struct occupancy *t = occupancy_new(4, 7, &e);
@@ -33,9 +34,8 @@ START_TEST(each_address_has_its_own_share)
     ck_assert_uint_eq(occupancy_refused(t), 2);
     occupancy_free(t);
 }
-END_TEST
 
-START_TEST(amounts_count_together)
+TEST(amounts_count_together)
 {
     struct err e = {0};
     struct occupancy *t = occupancy_new(4, 7, &e);
@@ -54,9 +54,8 @@ START_TEST(amounts_count_together)
     ck_assert_int_eq(occupancy_held(t, &b), 0);
     occupancy_free(t);
 }
-END_TEST
 
-START_TEST(ipv6_counts_by_its_64_bits)
+TEST(ipv6_counts_by_its_64_bits)
 {
     struct err e = {0};
     struct occupancy *t = occupancy_new(4, 7, &e);
@@ -69,9 +68,8 @@ START_TEST(ipv6_counts_by_its_64_bits)
     ck_assert_int_eq(occupancy_held(t, &a), 0);
     occupancy_free(t);
 }
-END_TEST
 
-START_TEST(addresses_that_hold_nothing_take_no_room)
+TEST(addresses_that_hold_nothing_take_no_room)
 {
     struct err e = {0};
     struct occupancy *t = occupancy_new(2, 7, &e);
@@ -89,7 +87,6 @@ START_TEST(addresses_that_hold_nothing_take_no_room)
     ck_assert(occupancy_take(t, &a, 9));
     occupancy_free(t);
 }
-END_TEST
 
 static void *take_and_give(void *ctx)
 {
@@ -104,7 +101,7 @@ static void *take_and_give(void *ctx)
     return (void *)most;
 }
 
-START_TEST(threads_never_hold_more_than_the_limit)
+TEST(threads_never_hold_more_than_the_limit)
 {
     struct err e = {0};
     struct occupancy *t = occupancy_new(2, 7, &e);
@@ -120,7 +117,6 @@ START_TEST(threads_never_hold_more_than_the_limit)
     ck_assert_int_eq(occupancy_held(t, &a), 0);
     occupancy_free(t);
 }
-END_TEST
 
 static void *make_occupancy(void *ctx, struct err *e)
 {
@@ -133,23 +129,11 @@ static void free_occupancy(void *made)
     occupancy_free(made);
 }
 
-START_TEST(memory_that_runs_out_is_said)
+TEST(memory_that_runs_out_is_said)
 {
     ck_assert_int_ge(alloc_each_fails(make_occupancy, free_occupancy, NULL), 2);
 }
-END_TEST
 
-Suite *suite_serve_access_occupancy(void);
-Suite *suite_serve_access_occupancy(void)
-{
-    Suite *s = suite_create("serve/occupancy");
-    TCase *t = tcase_create("serve/occupancy");
-    tcase_add_test(t, each_address_has_its_own_share);
-    tcase_add_test(t, amounts_count_together);
-    tcase_add_test(t, ipv6_counts_by_its_64_bits);
-    tcase_add_test(t, addresses_that_hold_nothing_take_no_room);
-    tcase_add_test(t, threads_never_hold_more_than_the_limit);
-    tcase_add_test(t, memory_that_runs_out_is_said);
-    suite_add_tcase(s, t);
-    return s;
-}
+SUITE(serve_access_occupancy, each_address_has_its_own_share, amounts_count_together,
+      ipv6_counts_by_its_64_bits, addresses_that_hold_nothing_take_no_room,
+      threads_never_hold_more_than_the_limit, memory_that_runs_out_is_said);

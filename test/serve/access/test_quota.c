@@ -7,6 +7,7 @@
 
 #include "base/rng.h"
 #include "support/alloc.h"
+#include "support/suites.h"
 
 static double take(struct quota *q, int key, double now_s)
 {
@@ -23,7 +24,7 @@ static struct quota *make(double rate, double burst_s, int keys)
     return q;
 }
 
-START_TEST(a_burst_then_the_rate)
+TEST(a_burst_then_the_rate)
 {
     /* 4 a second, 2.5 s of them: ten at once, then one each quarter */
     struct quota *q = make(4, 2.5, 100);
@@ -41,9 +42,8 @@ START_TEST(a_burst_then_the_rate)
     ck_assert_double_gt(take(q, 1, 2000), 0);
     quota_free(q);
 }
-END_TEST
 
-START_TEST(a_slow_rate_still_allows_one)
+TEST(a_slow_rate_still_allows_one)
 {
     struct quota *q = make(.01, 1, 100);
     ck_assert_double_eq(take(q, 1, 50), 0);
@@ -52,20 +52,18 @@ START_TEST(a_slow_rate_still_allows_one)
     ck_assert_double_eq(take(q, 1, 151), 0);
     quota_free(q);
 }
-END_TEST
 
 /* Whatever the time is: now + 1000 - now is often a little more than 1000. */
-START_TEST(the_first_is_let_in_at_any_time)
+TEST(the_first_is_let_in_at_any_time)
 {
     struct quota *q = make(.001, 1, 100);
     for (int i = 0; i < 10000; i++)
         ck_assert_double_eq(take(q, i, 600 + i * .0173), 0);
     quota_free(q);
 }
-END_TEST
 
 /* The plain twin: tokens that are counted. */
-START_TEST(it_is_a_token_bucket)
+TEST(it_is_a_token_bucket)
 {
     enum { KEYS = 5 };
     struct quota *q = make(3, 4, 100);
@@ -95,9 +93,8 @@ START_TEST(it_is_a_token_bucket)
     ck_assert_int_gt(refused, 1000);
     quota_free(q);
 }
-END_TEST
 
-START_TEST(a_million_keys_make_nobody_else_wait)
+TEST(a_million_keys_make_nobody_else_wait)
 {
     struct quota *q = make(1, 2, 4096);
     /* the innocent asks now and then, the flood uses a key once or twice */
@@ -108,9 +105,8 @@ START_TEST(a_million_keys_make_nobody_else_wait)
     }
     quota_free(q);
 }
-END_TEST
 
-START_TEST(who_owes_most_is_remembered_longest)
+TEST(who_owes_most_is_remembered_longest)
 {
     struct quota *q = make(1, 100, 64);
     for (int i = 0; i < 100; i++)
@@ -122,7 +118,6 @@ START_TEST(who_owes_most_is_remembered_longest)
     ck_assert_double_gt(take(q, 1, 1000), 0);
     quota_free(q);
 }
-END_TEST
 
 static struct quota *shared;
 static atomic_int allowed;
@@ -135,7 +130,7 @@ static void *ask(void *ctx)
     return NULL;
 }
 
-START_TEST(threads_do_not_take_more)
+TEST(threads_do_not_take_more)
 {
     shared = make(128, 8, 100); /* binary fractions: exact */
     pthread_t t[4];
@@ -146,7 +141,6 @@ START_TEST(threads_do_not_take_more)
     ck_assert_int_eq(allowed, 3 * 1024);
     quota_free(shared);
 }
-END_TEST
 
 static void *make_one(void *ctx, struct err *e)
 {
@@ -159,25 +153,12 @@ static void destroy(void *made)
     quota_free(made);
 }
 
-START_TEST(memory_may_run_out)
+TEST(memory_may_run_out)
 {
     ck_assert_int_eq(alloc_each_fails(make_one, destroy, NULL), 2);
 }
-END_TEST
 
-Suite *suite_serve_access_quota(void);
-Suite *suite_serve_access_quota(void)
-{
-    Suite *s = suite_create("serve/quota");
-    TCase *t = tcase_create("quota");
-    tcase_add_test(t, a_burst_then_the_rate);
-    tcase_add_test(t, a_slow_rate_still_allows_one);
-    tcase_add_test(t, the_first_is_let_in_at_any_time);
-    tcase_add_test(t, it_is_a_token_bucket);
-    tcase_add_test(t, a_million_keys_make_nobody_else_wait);
-    tcase_add_test(t, who_owes_most_is_remembered_longest);
-    tcase_add_test(t, threads_do_not_take_more);
-    tcase_add_test(t, memory_may_run_out);
-    suite_add_tcase(s, t);
-    return s;
-}
+SUITE(serve_access_quota, a_burst_then_the_rate, a_slow_rate_still_allows_one,
+      the_first_is_let_in_at_any_time, it_is_a_token_bucket,
+      a_million_keys_make_nobody_else_wait, who_owes_most_is_remembered_longest,
+      threads_do_not_take_more, memory_may_run_out);

@@ -17,6 +17,7 @@
 #include "serve/http/worker.h"
 #include "support/alloc.h"
 #include "support/raw.h"
+#include "support/suites.h"
 #include "support/tmpdir.h"
 
 static char dir[256], weights[512];
@@ -117,7 +118,7 @@ static const struct route *row_of(const char *path, const char *method)
     return NULL;
 }
 
-START_TEST(openapi_and_the_route_table_agree)
+TEST(openapi_and_the_route_table_agree)
 {
     routes = api_all_routes(&n_routes, NULL);
     ck_assert_ptr_nonnull(routes);
@@ -166,7 +167,6 @@ START_TEST(openapi_and_the_route_table_agree)
     json_decref(doc);
     free(routes);
 }
-END_TEST
 
 /* ---- the wire changes nothing but the seventh decimal ---- */
 
@@ -200,7 +200,7 @@ static json_t *body_json(void)
     return j;
 }
 
-START_TEST(answers_are_the_same_over_http)
+TEST(answers_are_the_same_over_http)
 {
     int sampled = 0;
     for (int key = 0; key < 6; key++) {
@@ -257,7 +257,6 @@ START_TEST(answers_are_the_same_over_http)
     }
     ck_assert_int_gt(sampled, 0); /* else half of the rule was not tried */
 }
-END_TEST
 
 /* ---- rules for every route ---- */
 
@@ -285,7 +284,7 @@ static int number_in(const struct reply *r, const char *key)
 
 /* From the parsed request to the reply: question, decision and outcome, rewards, and the
  * question without a session. */
-START_TEST(answers_allocate_nothing)
+TEST(answers_allocate_nothing)
 {
     struct err e = {0};
     struct auth *auth = auth_new("127.0.0.1", "", "", NULL, &e);
@@ -356,18 +355,16 @@ START_TEST(answers_allocate_nothing)
     events_free(events);
     auth_free(auth);
 }
-END_TEST
 
-START_TEST(hosts_that_are_not_ours)
+TEST(hosts_that_are_not_ours)
 {
     ck_assert_int_eq(ask("GET /healthz", "Host: evil.example\r\n", ""), 403);
     ck_assert_ptr_nonnull(strstr(a.body, "\"field\":\"Host\""));
     ck_assert_int_eq(ask("GET /healthz", "Host: video.example:80\r\n", ""), 200);
     ck_assert_int_eq(ask("GET /healthz", "Host: 127.0.0.1:1\r\n", ""), 200);
 }
-END_TEST
 
-START_TEST(foreign_pages_may_not_write_nor_read)
+TEST(foreign_pages_may_not_write_nor_read)
 {
     static const char foreign[] = "Origin: https://evil.example\r\n";
     char body[512];
@@ -384,9 +381,8 @@ START_TEST(foreign_pages_may_not_write_nor_read)
     service_stats(&s, behind);
     ck_assert_uint_eq(s.sessions_opened, 0);
 }
-END_TEST
 
-START_TEST(allowed_pages_may)
+TEST(allowed_pages_may)
 {
     static const char player[] = "Origin: https://player.example\r\n";
     char body[512];
@@ -412,9 +408,8 @@ START_TEST(allowed_pages_may)
                      "GET, HEAD, PUT, DELETE, OPTIONS");
     ck_assert_str_eq(raw_header(&a, "Access-Control-Allow-Private-Network"), "true");
 }
-END_TEST
 
-START_TEST(missing_paths_and_methods)
+TEST(missing_paths_and_methods)
 {
     ck_assert_int_eq(ask("POST /v1/nothing", "", "{}"), 404);
     ck_assert_int_eq(ask("GET /v1/nothing", "", ""), 404);
@@ -423,9 +418,8 @@ START_TEST(missing_paths_and_methods)
     ck_assert_int_eq(ask("GET /v1/sessions", "", ""), 405);
     ck_assert_int_eq(ask("HEAD /healthz", "", ""), 200);
 }
-END_TEST
 
-START_TEST(writing_profiles_needs_the_token)
+TEST(writing_profiles_needs_the_token)
 {
     static const char token[] = "Authorization: Bearer 0123456789abcdef\r\n";
     ck_assert_int_eq(ask("PUT /v1/profiles/mine", "", "{\"mu\":[1,2,3]}"), 401);
@@ -438,9 +432,8 @@ START_TEST(writing_profiles_needs_the_token)
     ck_assert_int_eq(ask("DELETE /v1/profiles/mine", token, ""), 204);
     ck_assert_int_eq(ask("GET /v1/profiles/mine", "", ""), 404);
 }
-END_TEST
 
-START_TEST(a_draining_daemon_takes_no_new_sessions)
+TEST(a_draining_daemon_takes_no_new_sessions)
 {
     char body[512], line[128];
     snprintf(body, sizeof body, OPEN, 1);
@@ -470,7 +463,6 @@ START_TEST(a_draining_daemon_takes_no_new_sessions)
     ck_assert_int_eq(ask(line, "", "{\"chunk\":1,\"buffer_s\":4}"), 200);
     ck_assert_str_eq(raw_header(&a, "Connection"), "close");
 }
-END_TEST
 
 /* ---- metrics ---- */
 
@@ -502,7 +494,7 @@ static void check_exposition(const char *text)
     ck_assert_int_gt(samples, 40);
 }
 
-START_TEST(metrics_are_prometheus_text_and_move)
+TEST(metrics_are_prometheus_text_and_move)
 {
     char body[512];
     snprintf(body, sizeof body, OPEN, 1);
@@ -526,11 +518,10 @@ START_TEST(metrics_are_prometheus_text_and_move)
     for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i++)
         ck_assert_msg(strstr(a.body, wanted[i]) != NULL, "no %s", wanted[i]);
 }
-END_TEST
 
 /* ---- starting ---- */
 
-START_TEST(what_a_node_refuses)
+TEST(what_a_node_refuses)
 {
     struct err e = {0};
     struct node_cfg cfg = node_cfg_default();
@@ -563,9 +554,8 @@ START_TEST(what_a_node_refuses)
     ck_assert_ptr_null(node_start(&cfg, direct, &e));
     ck_assert_int_eq(e.code, ERR_ABSENT);
 }
-END_TEST
 
-START_TEST(a_request_under_way_is_answered_before_the_end)
+TEST(a_request_under_way_is_answered_before_the_end)
 {
     /* its head is there when the node is told to stop, its body comes after */
     int fd = raw_connect(node_port(node)), other = raw_connect(node_port(node));
@@ -585,27 +575,11 @@ START_TEST(a_request_under_way_is_answered_before_the_end)
     close(fd);
     close(other);
 }
-END_TEST
 
-Suite *suite_serve_http_api(void);
-Suite *suite_serve_http_api(void)
-{
-    Suite *s = suite_create("serve/api");
-    TCase *t = tcase_create("serve/api");
-    tcase_add_checked_fixture(t, setup, teardown);
-    tcase_set_timeout(t, 60);
-    tcase_add_test(t, openapi_and_the_route_table_agree);
-    tcase_add_test(t, answers_are_the_same_over_http);
-    tcase_add_test(t, answers_allocate_nothing);
-    tcase_add_test(t, hosts_that_are_not_ours);
-    tcase_add_test(t, foreign_pages_may_not_write_nor_read);
-    tcase_add_test(t, allowed_pages_may);
-    tcase_add_test(t, missing_paths_and_methods);
-    tcase_add_test(t, writing_profiles_needs_the_token);
-    tcase_add_test(t, a_draining_daemon_takes_no_new_sessions);
-    tcase_add_test(t, metrics_are_prometheus_text_and_move);
-    tcase_add_test(t, what_a_node_refuses);
-    tcase_add_test(t, a_request_under_way_is_answered_before_the_end);
-    suite_add_tcase(s, t);
-    return s;
-}
+SUITE_SET_UP(serve_http_api, 60, setup, teardown, openapi_and_the_route_table_agree,
+             answers_are_the_same_over_http, answers_allocate_nothing,
+             hosts_that_are_not_ours, foreign_pages_may_not_write_nor_read,
+             allowed_pages_may, missing_paths_and_methods,
+             writing_profiles_needs_the_token, a_draining_daemon_takes_no_new_sessions,
+             metrics_are_prometheus_text_and_move, what_a_node_refuses,
+             a_request_under_way_is_answered_before_the_end);

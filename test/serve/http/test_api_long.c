@@ -1,5 +1,6 @@
 /* Answers of megabytes. */
 #include "serve/http/api.h"
+#include "support/suites.h"
 
 #include <check.h>
 #include <stdlib.h>
@@ -19,7 +20,7 @@ static int answer_long(struct reply *r, struct api_shared *sh, size_t n)
     return answer_to(&(struct admit_client){0}, r, sh, n);
 }
 
-START_TEST(long_answers_that_nobody_reads_are_bounded)
+TEST(long_answers_that_nobody_reads_are_bounded)
 {
     struct api_shared sh = {0};
     struct reply first, second;
@@ -41,9 +42,8 @@ START_TEST(long_answers_that_nobody_reads_are_bounded)
     ck_assert_int_eq(answer_long(&first, &sh, 3 * most), 200); /* alone */
     reply_drop(&first);
 }
-END_TEST
 
-START_TEST(each_address_has_its_share_of_long_answers)
+TEST(each_address_has_its_share_of_long_answers)
 {
     struct err e = {0};
     struct api_shared sh = {.answering = occupancy_new(8, 7, &e), .answers_each_kb = 100};
@@ -75,15 +75,6 @@ START_TEST(each_address_has_its_share_of_long_answers)
     ck_assert_uint_eq(occupancy_refused(sh.answering), 1);
     occupancy_free(sh.answering);
 }
-END_TEST
 
-Suite *suite_serve_http_api_long(void);
-Suite *suite_serve_http_api_long(void)
-{
-    Suite *s = suite_create("serve/api_long");
-    TCase *t = tcase_create("serve/api_long");
-    tcase_add_test(t, long_answers_that_nobody_reads_are_bounded);
-    tcase_add_test(t, each_address_has_its_share_of_long_answers);
-    suite_add_tcase(s, t);
-    return s;
-}
+SUITE(serve_http_api_long, long_answers_that_nobody_reads_are_bounded,
+      each_address_has_its_share_of_long_answers);

@@ -14,6 +14,7 @@
 #include "serve/store/store_sqlite.h"
 #include "support/raw.h"
 #include "support/served.h"
+#include "support/suites.h"
 
 static struct served f;
 static struct node *node;
@@ -157,7 +158,7 @@ static void not_answered(int fd)
     ck_assert_int_eq(errno, EAGAIN);
 }
 
-START_TEST(others_are_answered_while_a_profile_grows)
+TEST(others_are_answered_while_a_profile_grows)
 {
     gate_set(true);
     int fd = put("night", true);
@@ -182,9 +183,8 @@ START_TEST(others_are_answered_while_a_profile_grows)
     ck_assert_int_eq(a.status, 204);
     ck_assert_int_eq(get("/v1/profiles/night"), 404);
 }
-END_TEST
 
-START_TEST(changes_of_one_name_come_in_their_order)
+TEST(changes_of_one_name_come_in_their_order)
 {
     gate_set(true);
     int first = put("night", false);
@@ -204,9 +204,8 @@ START_TEST(changes_of_one_name_come_in_their_order)
     ck_assert_int_eq(a.status, 204);
     ck_assert_int_eq(status_of(fourth), 404);
 }
-END_TEST
 
-START_TEST(what_is_wrong_is_said_at_once)
+TEST(what_is_wrong_is_said_at_once)
 {
     gate_set(true);
     int fd = put("night", false);
@@ -216,9 +215,8 @@ START_TEST(what_is_wrong_is_said_at_once)
     gate_set(false);
     ck_assert_int_eq(status_of(fd), 201);
 }
-END_TEST
 
-START_TEST(a_client_that_leaves_changes_nothing)
+TEST(a_client_that_leaves_changes_nothing)
 {
     gate_set(true);
     close(put("night", true));
@@ -233,9 +231,8 @@ START_TEST(a_client_that_leaves_changes_nothing)
     ck_assert_int_eq(get("/v1/profiles/night"), 200);
     ck_assert_int_eq(get("/v1/profiles/day"), 200);
 }
-END_TEST
 
-START_TEST(too_many_are_refused)
+TEST(too_many_are_refused)
 {
     int fd[API_JOBS];
     gate_set(true);
@@ -255,10 +252,9 @@ START_TEST(too_many_are_refused)
     ck_assert_int_eq(get("/v1/profiles/night"), 404);
     ck_assert_int_eq(status_of(put("night", false)), 201);
 }
-END_TEST
 
 /* Figures of a profile go when it goes, wherever they are shown. */
-START_TEST(a_deleted_profile_is_shown_nowhere)
+TEST(a_deleted_profile_is_shown_nowhere)
 {
     ck_assert_int_eq(status_of(put("night", true)), 201);
     struct session_open in = served_request(1, 8);
@@ -300,10 +296,9 @@ START_TEST(a_deleted_profile_is_shown_nowhere)
     ck_assert_ptr_nonnull(
         strstr(a.body, "abrd_profile_chunks_total{profile=\"custom\"} 2"));
 }
-END_TEST
 
 /* The token that let a request in was good then. */
-START_TEST(a_reload_takes_nothing_back)
+TEST(a_reload_takes_nothing_back)
 {
     struct err e = {0};
     gate_set(true);
@@ -316,7 +311,6 @@ START_TEST(a_reload_takes_nothing_back)
     gate_set(false);
     ck_assert_msg(status_of(fd) == 201, "%s", a.body);
 }
-END_TEST
 
 static void *stop_main(void *ctx)
 {
@@ -325,7 +319,7 @@ static void *stop_main(void *ctx)
     return NULL;
 }
 
-START_TEST(the_end_finishes_what_runs)
+TEST(the_end_finishes_what_runs)
 {
     pthread_t stopper;
     gate_set(true);
@@ -345,10 +339,9 @@ START_TEST(the_end_finishes_what_runs)
     ck_assert_int_eq(service_profile_get(&p, f.service, "night", NULL), 0);
     ck_assert_int_eq(service_profile_get(&p, f.service, "day", NULL), ERR_ABSENT);
 }
-END_TEST
 
 /* A job that outlasts the grace: its client is cut off, and nothing is left behind. */
-START_TEST(the_end_cuts_who_waits_too_long)
+TEST(the_end_cuts_who_waits_too_long)
 {
     pthread_t stopper;
     node_stop(node);
@@ -368,24 +361,10 @@ START_TEST(the_end_cuts_who_waits_too_long)
     struct profile p;
     ck_assert_int_eq(service_profile_get(&p, f.service, "night", NULL), 0);
 }
-END_TEST
 
-Suite *suite_serve_http_api_profiles(void);
-Suite *suite_serve_http_api_profiles(void)
-{
-    Suite *s = suite_create("serve/api_profiles");
-    TCase *t = tcase_create("serve/api_profiles");
-    tcase_set_timeout(t, 60);
-    tcase_add_checked_fixture(t, setup, teardown);
-    tcase_add_test(t, others_are_answered_while_a_profile_grows);
-    tcase_add_test(t, changes_of_one_name_come_in_their_order);
-    tcase_add_test(t, what_is_wrong_is_said_at_once);
-    tcase_add_test(t, a_client_that_leaves_changes_nothing);
-    tcase_add_test(t, too_many_are_refused);
-    tcase_add_test(t, a_deleted_profile_is_shown_nowhere);
-    tcase_add_test(t, a_reload_takes_nothing_back);
-    tcase_add_test(t, the_end_finishes_what_runs);
-    tcase_add_test(t, the_end_cuts_who_waits_too_long);
-    suite_add_tcase(s, t);
-    return s;
-}
+SUITE_SET_UP(serve_http_api_profiles, 60, setup, teardown,
+             others_are_answered_while_a_profile_grows,
+             changes_of_one_name_come_in_their_order, what_is_wrong_is_said_at_once,
+             a_client_that_leaves_changes_nothing, too_many_are_refused,
+             a_deleted_profile_is_shown_nowhere, a_reload_takes_nothing_back,
+             the_end_finishes_what_runs, the_end_cuts_who_waits_too_long);

@@ -1,4 +1,5 @@
 #include "serve/http/events.h"
+#include "support/suites.h"
 
 #include <check.h>
 #include <stdio.h>
@@ -64,7 +65,7 @@ static void publish(int from, int to)
     }
 }
 
-START_TEST(events_and_stats_in_order)
+TEST(events_and_stats_in_order)
 {
     struct reply r;
     publish(0, 1); /* nobody watches yet */
@@ -83,9 +84,8 @@ START_TEST(events_and_stats_in_order)
     reply_drop(&r);
     ck_assert(!events_watched(ev));
 }
-END_TEST
 
-START_TEST(a_reconnect_continues)
+TEST(a_reconnect_continues)
 {
     struct reply r;
     publish(0, 5);
@@ -96,9 +96,8 @@ START_TEST(a_reconnect_continues)
     ck_assert_ptr_nonnull(strstr(got, "{\"i\":4}"));
     reply_drop(&r);
 }
-END_TEST
 
-START_TEST(who_falls_behind_is_told)
+TEST(who_falls_behind_is_told)
 {
     struct reply r;
     watch(&r, UINT64_MAX, false);
@@ -113,9 +112,8 @@ START_TEST(who_falls_behind_is_told)
     ck_assert_str_eq(got + strlen(got) - strlen(last), last);
     reply_drop(&r);
 }
-END_TEST
 
-START_TEST(only_stats)
+TEST(only_stats)
 {
     struct reply r;
     watch(&r, UINT64_MAX, true);
@@ -123,9 +121,8 @@ START_TEST(only_stats)
     ck_assert_ptr_null(strstr(drain(&r, 1000), "decision"));
     reply_drop(&r);
 }
-END_TEST
 
-START_TEST(watchers_are_counted)
+TEST(watchers_are_counted)
 {
     struct reply a, b, c;
     watch(&a, 0, false);
@@ -140,9 +137,8 @@ START_TEST(watchers_are_counted)
     reply_drop(&b);
     reply_drop(&c);
 }
-END_TEST
 
-START_TEST(too_long_is_dropped_whole)
+TEST(too_long_is_dropped_whole)
 {
     struct reply r;
     char data[EVENTS_DATA + 1];
@@ -153,20 +149,7 @@ START_TEST(too_long_is_dropped_whole)
     ck_assert_ptr_nonnull(strstr(drain(&r, 1000), "id: 1\nevent: reward\ndata: {}\n\n"));
     reply_drop(&r);
 }
-END_TEST
 
-Suite *suite_serve_http_events(void);
-Suite *suite_serve_http_events(void)
-{
-    Suite *s = suite_create("serve/events");
-    TCase *t = tcase_create("serve/events");
-    tcase_add_checked_fixture(t, setup, teardown);
-    tcase_add_test(t, events_and_stats_in_order);
-    tcase_add_test(t, a_reconnect_continues);
-    tcase_add_test(t, who_falls_behind_is_told);
-    tcase_add_test(t, only_stats);
-    tcase_add_test(t, watchers_are_counted);
-    tcase_add_test(t, too_long_is_dropped_whole);
-    suite_add_tcase(s, t);
-    return s;
-}
+SUITE_SET_UP(serve_http_events, 0, setup, teardown, events_and_stats_in_order,
+             a_reconnect_continues, who_falls_behind_is_told, only_stats,
+             watchers_are_counted, too_long_is_dropped_whole);

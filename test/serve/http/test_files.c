@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "support/suites.h"
 #include "support/tmpdir.h"
 
 static char dir[256];
@@ -61,7 +62,7 @@ static int get(const char *path, const char *known)
     return r.status;
 }
 
-START_TEST(pages_and_their_types)
+TEST(pages_and_their_types)
 {
     ck_assert_int_eq(get("", NULL), 200);
     ck_assert_str_eq(reply_header_get(&r, "Content-Type"), "text/html; charset=utf-8");
@@ -73,9 +74,8 @@ START_TEST(pages_and_their_types)
     ck_assert_int_eq(get("empty.js", NULL), 200);
     ck_assert_uint_eq(r.n, 0);
 }
-END_TEST
 
-START_TEST(nothing_else_is_served)
+TEST(nothing_else_is_served)
 {
     static const char *const bad[] = {"../secret.json",
                                       "sub/../../secret.json",
@@ -104,9 +104,8 @@ START_TEST(nothing_else_is_served)
     memcpy(deep + sizeof deep - 6, ".html", 6);
     ck_assert_int_eq(get(deep, NULL), 404);
 }
-END_TEST
 
-START_TEST(unchanged_files_are_304)
+TEST(unchanged_files_are_304)
 {
     char tag[64];
     get("index.html", NULL);
@@ -118,9 +117,8 @@ START_TEST(unchanged_files_are_304)
     ck_assert_int_eq(get("index.html", tag), 200);
     ck_assert_str_ne(reply_header_get(&r, "ETag"), tag);
 }
-END_TEST
 
-START_TEST(no_folder)
+TEST(no_folder)
 {
     struct err e = {0};
     ck_assert_ptr_null(files_new(tmpdir_path(dir, "nothing"), &e));
@@ -131,18 +129,6 @@ START_TEST(no_folder)
     ck_assert_ptr_nonnull(files);
     ck_assert_int_eq(get("index.html", NULL), 404);
 }
-END_TEST
 
-Suite *suite_serve_http_files(void);
-Suite *suite_serve_http_files(void)
-{
-    Suite *s = suite_create("serve/files");
-    TCase *t = tcase_create("serve/files");
-    tcase_add_checked_fixture(t, setup, teardown);
-    tcase_add_test(t, pages_and_their_types);
-    tcase_add_test(t, nothing_else_is_served);
-    tcase_add_test(t, unchanged_files_are_304);
-    tcase_add_test(t, no_folder);
-    suite_add_tcase(s, t);
-    return s;
-}
+SUITE_SET_UP(serve_http_files, 0, setup, teardown, pages_and_their_types,
+             nothing_else_is_served, unchanged_files_are_304, no_folder);

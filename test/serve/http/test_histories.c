@@ -13,6 +13,7 @@
 #include "serve/http/reply.h"
 #include "serve/store/store_sqlite.h"
 #include "support/served.h"
+#include "support/suites.h"
 
 enum { STEPS = 3 * HISTORIES_SLICE + 17 };
 
@@ -123,7 +124,7 @@ static struct session_opened long_session(void)
     return o;
 }
 
-START_TEST(all_steps_come_once_in_slices_that_another_thread_reads)
+TEST(all_steps_come_once_in_slices_that_another_thread_reads)
 {
     struct session_opened o = long_session();
     char *text = text_of(begin(o.session, 0, INT_MAX, false));
@@ -141,9 +142,8 @@ START_TEST(all_steps_come_once_in_slices_that_another_thread_reads)
     ck_assert_int_eq(lines, STEPS + 1);
     free(text);
 }
-END_TEST
 
-START_TEST(pages_follow_each_other)
+TEST(pages_follow_each_other)
 {
     struct session_opened o = long_session();
     for (int after = 0, n = 300; after < STEPS; after += n) {
@@ -165,9 +165,8 @@ START_TEST(pages_follow_each_other)
     ck_assert_ptr_nonnull(strstr(text, "\"steps\":[],\"next\":null}"));
     free(text);
 }
-END_TEST
 
-START_TEST(an_unknown_session_is_an_error_before_anything_is_sent)
+TEST(an_unknown_session_is_an_error_before_anything_is_sent)
 {
     struct histories_answer *a = begin("00000000000000000000000000000000", 0, 10, false);
     wait_bell();
@@ -176,9 +175,8 @@ START_TEST(an_unknown_session_is_an_error_before_anything_is_sent)
     ck_assert_int_eq(histories_pull(a, (char[10]){0}, 10), REPLY_BROKEN);
     histories_drop(a);
 }
-END_TEST
 
-START_TEST(answers_are_bounded_and_may_be_dropped_at_any_time)
+TEST(answers_are_bounded_and_may_be_dropped_at_any_time)
 {
     struct session_opened o = served_open(&f, 3, 0);
     struct histories_answer *a[HISTORIES_OPEN];
@@ -195,19 +193,9 @@ START_TEST(answers_are_bounded_and_may_be_dropped_at_any_time)
     }
     free(text_of(begin(o.session, 0, 10, false)));
 }
-END_TEST
 
-Suite *suite_serve_http_histories(void);
-Suite *suite_serve_http_histories(void)
-{
-    Suite *s = suite_create("serve/histories");
-    TCase *t = tcase_create("serve/histories");
-    tcase_add_checked_fixture(t, setup, teardown);
-    tcase_set_timeout(t, 60);
-    tcase_add_test(t, all_steps_come_once_in_slices_that_another_thread_reads);
-    tcase_add_test(t, pages_follow_each_other);
-    tcase_add_test(t, an_unknown_session_is_an_error_before_anything_is_sent);
-    tcase_add_test(t, answers_are_bounded_and_may_be_dropped_at_any_time);
-    suite_add_tcase(s, t);
-    return s;
-}
+SUITE_SET_UP(serve_http_histories, 60, setup, teardown,
+             all_steps_come_once_in_slices_that_another_thread_reads,
+             pages_follow_each_other,
+             an_unknown_session_is_an_error_before_anything_is_sent,
+             answers_are_bounded_and_may_be_dropped_at_any_time);

@@ -15,6 +15,7 @@
 #include "serve/wire/emit.h"
 #include "serve/http/listen.h"
 #include "support/raw.h"
+#include "support/suites.h"
 
 /* One server in a thread of its own, whose handler says what it saw. */
 struct server {
@@ -142,7 +143,7 @@ static void stop(void)
 
 static struct raw_answer a;
 
-START_TEST(a_request_arrives_whole)
+TEST(a_request_arrives_whole)
 {
     raw_ask(&a, srv.port,
             "POST /x%2fy?a=1%202&b=3 HTTP/1.1\r\nHost: h\r\nContent-Type: text/plain\r\n"
@@ -150,9 +151,8 @@ START_TEST(a_request_arrives_whole)
     ck_assert_int_eq(a.status, 200);
     ck_assert_str_eq(a.body, "POST /x%2fy a=1 2 type=text/plain body=5:hello");
 }
-END_TEST
 
-START_TEST(bytes_may_come_one_by_one)
+TEST(bytes_may_come_one_by_one)
 {
     const char *text =
         "POST /s HTTP/1.1\r\nHost: h\r\nContent-Length: 12\r\n\r\n{\"chunk\": 1}";
@@ -163,18 +163,16 @@ START_TEST(bytes_may_come_one_by_one)
     ck_assert_str_eq(a.body, "POST /s a=- type=- body=12:{\"chunk\": 1}");
     close(fd);
 }
-END_TEST
 
-START_TEST(chunked_bodies_are_read)
+TEST(chunked_bodies_are_read)
 {
     raw_ask(&a, srv.port,
             "POST /c HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n"
             "3\r\nabc\r\n2\r\nde\r\n0\r\n\r\n");
     ck_assert_str_eq(a.body, "POST /c a=- type=- body=5:abcde");
 }
-END_TEST
 
-START_TEST(pipelined_requests_are_answered_in_order)
+TEST(pipelined_requests_are_answered_in_order)
 {
     int fd = raw_connect(srv.port);
     raw_text(fd, "GET /1 HTTP/1.1\r\nHost: h\r\n\r\n"
@@ -191,11 +189,10 @@ START_TEST(pipelined_requests_are_answered_in_order)
     ck_assert_str_eq(a.body, "GET /4 a=- type=- body=0:");
     close(fd);
 }
-END_TEST
 
 /* The status, the kind, the length and the body are each request's own, and the Date is
  * there once. */
-START_TEST(answers_that_are_used_again_are_new_ones)
+TEST(answers_that_are_used_again_are_new_ones)
 {
     static const struct {
         const char *path, *kind;
@@ -238,9 +235,8 @@ START_TEST(answers_that_are_used_again_are_new_ones)
     close(fd);
     close(other);
 }
-END_TEST
 
-START_TEST(headers_may_be_as_long_as_is_said)
+TEST(headers_may_be_as_long_as_is_said)
 {
     char text[16384];
     size_t n =
@@ -254,9 +250,8 @@ START_TEST(headers_may_be_as_long_as_is_said)
     raw_ask(&a, srv.port, text);
     ck_assert_int_ge(a.status, 400);
 }
-END_TEST
 
-START_TEST(a_half_closed_client_gets_its_answer)
+TEST(a_half_closed_client_gets_its_answer)
 {
     int fd = raw_connect(srv.port);
     raw_text(fd, "POST /h HTTP/1.1\r\nHost: h\r\nContent-Length: 2\r\n\r\nhi");
@@ -266,7 +261,6 @@ START_TEST(a_half_closed_client_gets_its_answer)
     ck_assert_int_eq(raw_closed(fd), 1);
     close(fd);
 }
-END_TEST
 
 /* every one is refused and the connection closed: the bytes behind it are never a request
  */
@@ -310,7 +304,7 @@ static const struct {
     {"POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 99999999999999999999\r\n\r\n", 413},
 };
 
-START_TEST(smuggling_is_refused)
+TEST(smuggling_is_refused)
 {
     raw_ask(&a, srv.port, smuggled[_i].text); /* nothing need follow */
     ck_assert_int_eq(a.status, smuggled[_i].status);
@@ -336,7 +330,6 @@ START_TEST(smuggling_is_refused)
     ck_assert_ptr_null(strstr(rest, "hidden"));
     close(fd);
 }
-END_TEST
 
 /* which says more than a string can */
 static const struct {
@@ -358,7 +351,7 @@ static const struct {
 #undef LINES
 };
 
-START_TEST(every_line_ends_in_cr_lf)
+TEST(every_line_ends_in_cr_lf)
 {
     int fd = raw_connect(srv.port);
     raw_send(fd, lines[_i].text, lines[_i].n);
@@ -366,9 +359,8 @@ START_TEST(every_line_ends_in_cr_lf)
     ck_assert_int_eq(a.status, lines[_i].status);
     close(fd);
 }
-END_TEST
 
-START_TEST(a_large_body_is_413_and_the_limit_itself_is_not)
+TEST(a_large_body_is_413_and_the_limit_itself_is_not)
 {
     char *body = calloc(1, 16385);
     memset(body, 'x', 16384);
@@ -394,9 +386,8 @@ START_TEST(a_large_body_is_413_and_the_limit_itself_is_not)
     close(fd);
     free(body);
 }
-END_TEST
 
-START_TEST(an_error_is_json_and_escaped)
+TEST(an_error_is_json_and_escaped)
 {
     raw_ask(&a, srv.port, "GET /err HTTP/1.1\r\nHost: h\r\n\r\n");
     ck_assert_int_eq(a.status, 400);
@@ -405,7 +396,6 @@ START_TEST(an_error_is_json_and_escaped)
     raw_ask(&a, srv.port, "GET /forgotten HTTP/1.1\r\nHost: h\r\n\r\n");
     ck_assert_int_eq(a.status, 500);
 }
-END_TEST
 
 static void wait_for(_Atomic int *what, int n)
 {
@@ -416,7 +406,7 @@ static void wait_for(_Atomic int *what, int n)
     }
 }
 
-START_TEST(a_waiting_stream_blocks_nobody_and_burns_nothing)
+TEST(a_waiting_stream_blocks_nobody_and_burns_nothing)
 {
     int fd = raw_connect(srv.port);
     raw_text(fd, "GET /later HTTP/1.1\r\nHost: h\r\n\r\n");
@@ -439,9 +429,8 @@ START_TEST(a_waiting_stream_blocks_nobody_and_burns_nothing)
     ck_assert_int_eq(srv.done, 1);
     close(fd);
 }
-END_TEST
 
-START_TEST(streams_with_a_length_and_broken_ones)
+TEST(streams_with_a_length_and_broken_ones)
 {
     srv.release = 1;
     raw_ask(&a, srv.port, "GET /sized HTTP/1.1\r\nHost: h\r\n\r\n");
@@ -464,10 +453,9 @@ START_TEST(streams_with_a_length_and_broken_ones)
     close(fd);
     wait_for(&srv.done, 4);
 }
-END_TEST
 
 /* neither waits for the timeout of a minute */
-START_TEST(clients_that_leave_in_mid_request_are_let_go)
+TEST(clients_that_leave_in_mid_request_are_let_go)
 {
     int half = raw_connect(srv.port), idle = raw_connect(srv.port);
     raw_text(half, "POST /x HTTP/1.1\r\nHost: h\r\nContent-Length: 9\r\n\r\nhal");
@@ -478,9 +466,8 @@ START_TEST(clients_that_leave_in_mid_request_are_let_go)
     close(half);
     close(idle);
 }
-END_TEST
 
-START_TEST(a_request_that_never_ends_is_cut)
+TEST(a_request_that_never_ends_is_cut)
 {
     stop();
     struct http_cfg cfg = http_cfg_default();
@@ -502,9 +489,8 @@ START_TEST(a_request_that_never_ends_is_cut)
         close(fd);
     }
 }
-END_TEST
 
-START_TEST(when_all_places_are_taken_the_slowest_make_room)
+TEST(when_all_places_are_taken_the_slowest_make_room)
 {
     stop();
     struct http_cfg cfg = http_cfg_default();
@@ -521,9 +507,8 @@ START_TEST(when_all_places_are_taken_the_slowest_make_room)
     for (int i = 0; i < 10; i++)
         close(slow[i]);
 }
-END_TEST
 
-START_TEST(a_watcher_that_leaves_is_noticed)
+TEST(a_watcher_that_leaves_is_noticed)
 {
     int fd = raw_connect(srv.port);
     raw_text(fd, "GET /later HTTP/1.1\r\nHost: h\r\n\r\n");
@@ -531,9 +516,8 @@ START_TEST(a_watcher_that_leaves_is_noticed)
     close(fd);
     wait_for(&srv.done, 1);
 }
-END_TEST
 
-START_TEST(stopping_ends_open_streams)
+TEST(stopping_ends_open_streams)
 {
     int fd = raw_connect(srv.port);
     raw_text(fd, "GET /later HTTP/1.1\r\nHost: h\r\n\r\n");
@@ -543,13 +527,12 @@ START_TEST(stopping_ends_open_streams)
     ck_assert_int_eq(srv.stats.streams, 1);
     close(fd);
 }
-END_TEST
 
 /* all ask, then all read, in rounds: with a library that waits after each full batch of
  * 128 events, 128 and 256 take a second per round */
 static const int crowd[] = {127, 128, 129, 256};
 
-START_TEST(a_closed_loop_of_connections_does_not_stall)
+TEST(a_closed_loop_of_connections_does_not_stall)
 {
     int n = crowd[_i], fd[256];
     for (int i = 0; i < n; i++)
@@ -565,35 +548,15 @@ START_TEST(a_closed_loop_of_connections_does_not_stall)
     for (int i = 0; i < n; i++)
         close(fd[i]);
 }
-END_TEST
 
-Suite *suite_serve_http_http(void);
-Suite *suite_serve_http_http(void)
-{
-    Suite *s = suite_create("serve/http");
-    TCase *t = tcase_create("serve/http");
-    tcase_add_checked_fixture(t, start, stop);
-    tcase_set_timeout(t, 30);
-    tcase_add_test(t, a_request_arrives_whole);
-    tcase_add_test(t, bytes_may_come_one_by_one);
-    tcase_add_test(t, chunked_bodies_are_read);
-    tcase_add_test(t, pipelined_requests_are_answered_in_order);
-    tcase_add_test(t, answers_that_are_used_again_are_new_ones);
-    tcase_add_test(t, headers_may_be_as_long_as_is_said);
-    tcase_add_test(t, a_half_closed_client_gets_its_answer);
-    tcase_add_loop_test(t, every_line_ends_in_cr_lf, 0, sizeof lines / sizeof *lines);
-    tcase_add_loop_test(t, smuggling_is_refused, 0, sizeof smuggled / sizeof *smuggled);
-    tcase_add_test(t, a_large_body_is_413_and_the_limit_itself_is_not);
-    tcase_add_test(t, an_error_is_json_and_escaped);
-    tcase_add_test(t, a_waiting_stream_blocks_nobody_and_burns_nothing);
-    tcase_add_test(t, streams_with_a_length_and_broken_ones);
-    tcase_add_test(t, clients_that_leave_in_mid_request_are_let_go);
-    tcase_add_test(t, a_request_that_never_ends_is_cut);
-    tcase_add_test(t, when_all_places_are_taken_the_slowest_make_room);
-    tcase_add_test(t, a_watcher_that_leaves_is_noticed);
-    tcase_add_test(t, stopping_ends_open_streams);
-    tcase_add_loop_test(t, a_closed_loop_of_connections_does_not_stall, 0,
-                        sizeof crowd / sizeof *crowd);
-    suite_add_tcase(s, t);
-    return s;
-}
+SUITE_SET_UP(
+    serve_http_http, 30, start, stop, a_request_arrives_whole, bytes_may_come_one_by_one,
+    chunked_bodies_are_read, pipelined_requests_are_answered_in_order,
+    answers_that_are_used_again_are_new_ones, headers_may_be_as_long_as_is_said,
+    a_half_closed_client_gets_its_answer, ROWS(every_line_ends_in_cr_lf, lines),
+    ROWS(smuggling_is_refused, smuggled), a_large_body_is_413_and_the_limit_itself_is_not,
+    an_error_is_json_and_escaped, a_waiting_stream_blocks_nobody_and_burns_nothing,
+    streams_with_a_length_and_broken_ones, clients_that_leave_in_mid_request_are_let_go,
+    a_request_that_never_ends_is_cut, when_all_places_are_taken_the_slowest_make_room,
+    a_watcher_that_leaves_is_noticed, stopping_ends_open_streams,
+    ROWS(a_closed_loop_of_connections_does_not_stall, crowd));

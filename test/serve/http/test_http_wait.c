@@ -12,6 +12,7 @@
 #include "serve/http/http.h"
 #include "serve/http/listen.h"
 #include "support/raw.h"
+#include "support/suites.h"
 
 enum { LATERS = 4 };
 
@@ -121,7 +122,7 @@ static void somebody_else(void)
     ck_assert_str_eq(a.body, "now");
 }
 
-START_TEST(comes_when_the_bell_rings)
+TEST(comes_when_the_bell_rings)
 {
     int one = raw_connect(srv.port), two = raw_connect(srv.port);
     raw_text(one, "GET /0?a=7 HTTP/1.1\r\nHost: h\r\n\r\n");
@@ -158,7 +159,6 @@ START_TEST(comes_when_the_bell_rings)
     stop();
     ck_assert_int_eq(srv.stats.requests, 0);
 }
-END_TEST
 
 static void reset(int fd)
 {
@@ -167,7 +167,7 @@ static void reset(int fd)
     close(fd);
 }
 
-START_TEST(who_leaves_is_not_waited_for)
+TEST(who_leaves_is_not_waited_for)
 {
     int polite = raw_connect(srv.port), rude = raw_connect(srv.port);
     raw_text(polite, "GET /0 HTTP/1.1\r\nHost: h\r\n\r\n");
@@ -184,9 +184,8 @@ START_TEST(who_leaves_is_not_waited_for)
     ck_assert_int_eq(srv.stats.requests, 0);
     ck_assert_int_eq(srv.later[0].done + srv.later[1].done, 2);
 }
-END_TEST
 
-START_TEST(the_end_waits_for_nobody)
+TEST(the_end_waits_for_nobody)
 {
     int fd = raw_connect(srv.port);
     raw_text(fd, "GET /2 HTTP/1.1\r\nHost: h\r\n\r\n");
@@ -197,9 +196,8 @@ START_TEST(the_end_waits_for_nobody)
     ck_assert_int_eq(raw_closed(fd), 1);
     close(fd);
 }
-END_TEST
 
-START_TEST(a_reply_that_is_not_sent_lets_go)
+TEST(a_reply_that_is_not_sent_lets_go)
 {
     struct reply r;
     struct later l = {0};
@@ -211,19 +209,7 @@ START_TEST(a_reply_that_is_not_sent_lets_go)
     reply_drop(&r);
     ck_assert_int_eq(l.done, 2);
 }
-END_TEST
 
-Suite *suite_serve_http_http_wait(void);
-Suite *suite_serve_http_http_wait(void)
-{
-    Suite *s = suite_create("serve/http_wait");
-    TCase *t = tcase_create("http_wait");
-    tcase_set_timeout(t, 60);
-    tcase_add_checked_fixture(t, start, stop);
-    tcase_add_test(t, comes_when_the_bell_rings);
-    tcase_add_test(t, who_leaves_is_not_waited_for);
-    tcase_add_test(t, the_end_waits_for_nobody);
-    tcase_add_test(t, a_reply_that_is_not_sent_lets_go);
-    suite_add_tcase(s, t);
-    return s;
-}
+SUITE_SET_UP(serve_http_http_wait, 60, start, stop, comes_when_the_bell_rings,
+             who_leaves_is_not_waited_for, the_end_waits_for_nobody,
+             a_reply_that_is_not_sent_lets_go);

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "support/alloc.h"
+#include "support/suites.h"
 
 enum { WORKS = 4 };
 
@@ -60,7 +61,7 @@ static void *begin(struct jobs *j, int i, int bell, struct err *e)
     return jobs_begin(j, &w, e);
 }
 
-START_TEST(they_run_one_by_one_and_ring)
+TEST(they_run_one_by_one_and_ring)
 {
     int bell = eventfd(0, 0); /* blocks until it is rung */
     eventfd_t rung;
@@ -86,10 +87,9 @@ START_TEST(they_run_one_by_one_and_ring)
     ck_assert_int_eq(gate.freed, 3);
     close(bell);
 }
-END_TEST
 
 /* One that runs and one that waits: both are done, and nobody is rung for. */
-START_TEST(what_is_dropped_is_done)
+TEST(what_is_dropped_is_done)
 {
     int bell = eventfd(0, EFD_NONBLOCK);
     eventfd_t rung;
@@ -107,9 +107,8 @@ START_TEST(what_is_dropped_is_done)
     ck_assert_int_eq(eventfd_read(bell, &rung), -1);
     close(bell);
 }
-END_TEST
 
-START_TEST(more_than_max_are_refused)
+TEST(more_than_max_are_refused)
 {
     struct err e = {0};
     struct jobs *j = jobs_new(2, NULL);
@@ -125,9 +124,8 @@ START_TEST(more_than_max_are_refused)
     jobs_free(j);
     ck_assert_int_eq(gate.freed, 3);
 }
-END_TEST
 
-START_TEST(what_was_not_begun_at_the_end_is_not_done)
+TEST(what_was_not_begun_at_the_end_is_not_done)
 {
     int bell = eventfd(0, 0);
     eventfd_t rung;
@@ -154,7 +152,6 @@ START_TEST(what_was_not_begun_at_the_end_is_not_done)
     ck_assert_int_eq(gate.freed, 4);
     close(bell);
 }
-END_TEST
 
 static void *make_one(void *ctx, struct err *e)
 {
@@ -167,22 +164,11 @@ static void destroy(void *made)
     jobs_free(made);
 }
 
-START_TEST(memory_may_run_out)
+TEST(memory_may_run_out)
 {
     ck_assert_int_ge(alloc_each_fails(make_one, destroy, NULL), 1);
 }
-END_TEST
 
-Suite *suite_serve_http_jobs(void);
-Suite *suite_serve_http_jobs(void)
-{
-    Suite *s = suite_create("serve/jobs");
-    TCase *t = tcase_create("jobs");
-    tcase_add_test(t, they_run_one_by_one_and_ring);
-    tcase_add_test(t, what_is_dropped_is_done);
-    tcase_add_test(t, more_than_max_are_refused);
-    tcase_add_test(t, what_was_not_begun_at_the_end_is_not_done);
-    tcase_add_test(t, memory_may_run_out);
-    suite_add_tcase(s, t);
-    return s;
-}
+SUITE(serve_http_jobs, they_run_one_by_one_and_ring, what_is_dropped_is_done,
+      more_than_max_are_refused, what_was_not_begun_at_the_end_is_not_done,
+      memory_may_run_out);

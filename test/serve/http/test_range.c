@@ -1,4 +1,5 @@
 #include "serve/http/range.h"
+#include "support/suites.h"
 
 #include <check.h>
 #include <stdlib.h>
@@ -12,7 +13,7 @@ static void expect(const char *header, enum range_kind kind, int64_t first, int6
     ck_assert_int_eq(k, n);
 }
 
-START_TEST(parts)
+TEST(parts)
 {
     expect("bytes=0-0", RANGE_PART, 0, 1);
     expect("bytes=0-999", RANGE_PART, 0, 1000);
@@ -24,9 +25,8 @@ START_TEST(parts)
     expect("Bytes=1-2", RANGE_PART, 1, 2); /* a unit's letters may be of any case */
     expect("BYTES=-1", RANGE_PART, 999, 1);
 }
-END_TEST
 
-START_TEST(beyond)
+TEST(beyond)
 {
     expect("bytes=1000-", RANGE_BEYOND, 0, 1000);
     expect("bytes=1000-2000", RANGE_BEYOND, 0, 1000);
@@ -35,9 +35,8 @@ START_TEST(beyond)
     ck_assert_int_eq(range_of(&f, &n, "bytes=0-", 0), RANGE_BEYOND);
     ck_assert_int_eq(range_of(&f, &n, "bytes=-5", 0), RANGE_BEYOND);
 }
-END_TEST
 
-START_TEST(anything_else_is_the_whole)
+TEST(anything_else_is_the_whole)
 {
     static const char *const odd[] = {
         "",
@@ -65,17 +64,5 @@ START_TEST(anything_else_is_the_whole)
     for (size_t i = 0; i < sizeof odd / sizeof *odd; i++)
         expect(odd[i], RANGE_WHOLE, 0, 1000);
 }
-END_TEST
 
-Suite *suite_serve_http_range(void);
-
-Suite *suite_serve_http_range(void)
-{
-    Suite *s = suite_create("serve/range");
-    TCase *t = tcase_create("range");
-    tcase_add_test(t, parts);
-    tcase_add_test(t, beyond);
-    tcase_add_test(t, anything_else_is_the_whole);
-    suite_add_tcase(s, t);
-    return s;
-}
+SUITE(serve_http_range, parts, beyond, anything_else_is_the_whole);

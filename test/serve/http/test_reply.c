@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "support/suites.h"
 #include "support/tmpdir.h"
 
 static struct reply r;
@@ -26,7 +27,7 @@ static const struct {
              {ERR_CONFLICT, 409}, {ERR_FULL, 503},    {ERR_IO, 503},
              {ERR_MEMORY, 500},   {ERR_NUMERIC, 500}, {ERR_CORRUPT, 500}};
 
-START_TEST(every_code_has_its_status)
+TEST(every_code_has_its_status)
 {
     struct err e = {0};
     err_field(&e, codes[_i].code, "f", "d");
@@ -35,11 +36,10 @@ START_TEST(every_code_has_its_status)
     ck_assert_ptr_nonnull(strstr(r.data, "\"field\":\"f\",\"detail\":\"d\"}"));
     ck_assert_int_eq(reply_header_get(&r, "Retry-After") != NULL, r.status == 503);
 }
-END_TEST
 
 /* Errors of files name their path for the operator; it is no client's business, nor is what the
  * file holds. */
-START_TEST(paths_and_contents_of_files_stay_here)
+TEST(paths_and_contents_of_files_stay_here)
 {
     struct err io = {0}, damaged = {0}, beside = {0};
     err_field(&io, ERR_IO, "/var/lib/abrd/abrd.db", "the disk is full (13): make room");
@@ -56,9 +56,8 @@ START_TEST(paths_and_contents_of_files_stay_here)
     ck_assert_ptr_null(strstr(r.data, "backup"));
     ck_assert_ptr_nonnull(strstr(r.data, "log"));
 }
-END_TEST
 
-START_TEST(headers_replace_and_cannot_split)
+TEST(headers_replace_and_cannot_split)
 {
     reply_header(&r, "X-A", "one");
     reply_header(&r, "x-a", "two\r\nSet-Cookie: x");
@@ -66,9 +65,8 @@ START_TEST(headers_replace_and_cannot_split)
     ck_assert_str_eq(reply_header_get(&r, "X-A"), "two  Set-Cookie: x");
     ck_assert_ptr_null(reply_header_get(&r, "X-B"));
 }
-END_TEST
 
-START_TEST(errors_carry_the_id_of_their_request)
+TEST(errors_carry_the_id_of_their_request)
 {
     reply_fail(&r, 404, "f", "d");
     reply_error_id(&r, "abc-1");
@@ -85,7 +83,6 @@ START_TEST(errors_carry_the_id_of_their_request)
     reply_error_id(&r, "abc-1");
     ck_assert_int_eq(r.kind, REPLY_EMPTY);
 }
-END_TEST
 
 static void count(void *self)
 {
@@ -98,7 +95,7 @@ static ssize_t nothing(void *self, char *buf, size_t max)
     return REPLY_END;
 }
 
-START_TEST(a_later_body_gives_back_the_earlier)
+TEST(a_later_body_gives_back_the_earlier)
 {
     int done = 0;
     reply_stream(&r, 200, "a/b",
@@ -115,19 +112,7 @@ START_TEST(a_later_body_gives_back_the_earlier)
     reply_copy(&r, 200, "a/b", "y", 1); /* the sanitizer would tell of a leak */
     ck_assert_int_eq(r.status, 200);
 }
-END_TEST
 
-Suite *suite_serve_http_reply(void);
-Suite *suite_serve_http_reply(void)
-{
-    Suite *s = suite_create("serve/reply");
-    TCase *t = tcase_create("serve/reply");
-    tcase_add_checked_fixture(t, setup, teardown);
-    tcase_add_loop_test(t, every_code_has_its_status, 0, sizeof codes / sizeof *codes);
-    tcase_add_test(t, paths_and_contents_of_files_stay_here);
-    tcase_add_test(t, headers_replace_and_cannot_split);
-    tcase_add_test(t, errors_carry_the_id_of_their_request);
-    tcase_add_test(t, a_later_body_gives_back_the_earlier);
-    suite_add_tcase(s, t);
-    return s;
-}
+SUITE_SET_UP(serve_http_reply, 0, setup, teardown, ROWS(every_code_has_its_status, codes),
+             paths_and_contents_of_files_stay_here, headers_replace_and_cannot_split,
+             errors_carry_the_id_of_their_request, a_later_body_gives_back_the_earlier);

@@ -1,4 +1,5 @@
 #include "serve/http/route.h"
+#include "support/suites.h"
 
 #include <check.h>
 
@@ -23,7 +24,7 @@ static int find(enum http_method m, const char *path)
     return route_find(&row, &p, &allow, table, m, path);
 }
 
-START_TEST(literals_and_parameters)
+TEST(literals_and_parameters)
 {
     ck_assert_int_eq(find(HTTP_POST, "/v1/sessions"), 200);
     ck_assert_ptr_eq(row, &table[0]);
@@ -34,9 +35,8 @@ START_TEST(literals_and_parameters)
     ck_assert_int_eq(find(HTTP_HEAD, "/v1/sessions/x"), 200);
     ck_assert_ptr_eq(row, &table[1]);
 }
-END_TEST
 
-START_TEST(the_rest_of_a_path)
+TEST(the_rest_of_a_path)
 {
     ck_assert_int_eq(find(HTTP_GET, "/media/3g/a/b.m4s"), 200);
     ck_assert_str_eq(route_param(&p, "link"), "3g");
@@ -44,9 +44,8 @@ START_TEST(the_rest_of_a_path)
     ck_assert_int_eq(find(HTTP_GET, "/"), 200);
     ck_assert_str_eq(route_param(&p, "file"), "");
 }
-END_TEST
 
-START_TEST(absent_and_wrong_method)
+TEST(absent_and_wrong_method)
 {
     char text[64];
     ck_assert_int_eq(find(HTTP_POST, "/nothing"), 404);
@@ -58,7 +57,6 @@ START_TEST(absent_and_wrong_method)
     route_allow_text(text, sizeof text, allow);
     ck_assert_str_eq(text, "POST, OPTIONS");
 }
-END_TEST
 
 static const char *const odd[] = {"/v1/sessions/",
                                   "/v1/sessions//decisions",
@@ -71,21 +69,10 @@ static const char *const odd[] = {"/v1/sessions/",
                                   "//v1/sessions",
                                   "/V1/sessions"};
 
-START_TEST(odd_paths_fit_nothing)
+TEST(odd_paths_fit_nothing)
 {
     ck_assert_int_eq(find(HTTP_POST, odd[_i]), 404);
 }
-END_TEST
 
-Suite *suite_serve_http_route(void);
-Suite *suite_serve_http_route(void)
-{
-    Suite *s = suite_create("serve/route");
-    TCase *t = tcase_create("serve/route");
-    tcase_add_test(t, literals_and_parameters);
-    tcase_add_test(t, the_rest_of_a_path);
-    tcase_add_test(t, absent_and_wrong_method);
-    tcase_add_loop_test(t, odd_paths_fit_nothing, 0, sizeof odd / sizeof *odd);
-    suite_add_tcase(s, t);
-    return s;
-}
+SUITE(serve_http_route, literals_and_parameters, the_rest_of_a_path,
+      absent_and_wrong_method, ROWS(odd_paths_fit_nothing, odd));

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "serve/wire/emit.h"
+#include "support/suites.h"
 
 enum mode { FIRST, SECOND };
 
@@ -75,7 +76,7 @@ static void is(struct emit *o, const char *want)
     emit_free(o);
 }
 
-START_TEST(a_row_is_a_family_of_prometheus)
+TEST(a_row_is_a_family_of_prometheus)
 {
     struct emit o = {0};
     figure_put(&o, FIGURES, &SAMPLE);
@@ -97,9 +98,8 @@ START_TEST(a_row_is_a_family_of_prometheus)
            "# HELP t_when While something is filled.\n# TYPE t_when gauge\nt_when 0.5\n"
            "# HELP t_role_two In role 2.\n# TYPE t_role_two gauge\nt_role_two 0.5\n");
 }
-END_TEST
 
-START_TEST(a_row_is_a_member_of_an_object)
+TEST(a_row_is_a_member_of_an_object)
 {
     struct emit o = {0};
     emit_open(&o, '{');
@@ -109,9 +109,8 @@ START_TEST(a_row_is_a_member_of_an_object)
            "\"mode\":\"second\",\"node\":\"a\",\"names\":[\"live\",\"news\"],"
            "\"shares\":[0.25,0.75],\"chosen\":[0,7],\"when\":0.5}");
 }
-END_TEST
 
-START_TEST(a_row_without_its_condition_is_left_out)
+TEST(a_row_without_its_condition_is_left_out)
 {
     struct stats s = SAMPLE;
     s.filled = 0;
@@ -125,9 +124,8 @@ START_TEST(a_row_without_its_condition_is_left_out)
     ck_assert_ptr_nonnull(strstr(o.at, "\nt_level NaN\n"));
     emit_free(&o);
 }
-END_TEST
 
-START_TEST(many_structs_make_one_family)
+TEST(many_structs_make_one_family)
 {
     const struct figure_element e[] = {{"net=\"actor\"", &SAMPLE},
                                        {"net=\"critic\"", &SAMPLE}};
@@ -143,9 +141,8 @@ START_TEST(many_structs_make_one_family)
     is(&o, "# HELP t_live Live ones.\n# TYPE t_live gauge\n"
            "# HELP t_chosen_total Chosen ones.\n# TYPE t_chosen_total counter\n");
 }
-END_TEST
 
-START_TEST(the_reference_has_one_line_for_each_family)
+TEST(the_reference_has_one_line_for_each_family)
 {
     const struct figure rows[] = {FIGURES[0], FIGURES[5], FIGURES[10], FIGURES[11], {0}};
     struct emit o = {0};
@@ -155,18 +152,7 @@ START_TEST(the_reference_has_one_line_for_each_family)
            "| `t_refused_total` | counter | why | Refused ones. |\n"
            "| `t_refused_total` | counter | profile, why | Refused ones. |\n");
 }
-END_TEST
 
-Suite *suite_serve_metrics_figure(void);
-Suite *suite_serve_metrics_figure(void)
-{
-    Suite *s = suite_create("serve/metrics/figure");
-    TCase *t = tcase_create("figure");
-    tcase_add_test(t, a_row_is_a_family_of_prometheus);
-    tcase_add_test(t, a_row_is_a_member_of_an_object);
-    tcase_add_test(t, a_row_without_its_condition_is_left_out);
-    tcase_add_test(t, many_structs_make_one_family);
-    tcase_add_test(t, the_reference_has_one_line_for_each_family);
-    suite_add_tcase(s, t);
-    return s;
-}
+SUITE(serve_metrics_figure, a_row_is_a_family_of_prometheus,
+      a_row_is_a_member_of_an_object, a_row_without_its_condition_is_left_out,
+      many_structs_make_one_family, the_reference_has_one_line_for_each_family);

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/text.h"
+#include "support/suites.h"
 
 static const struct route table[] = {
     {HTTP_GET, "/a", ROUTE_OPEN, NULL},
@@ -50,7 +51,7 @@ static void has_not(const char *text)
     ck_assert_msg(strstr(o.at, text) == NULL, "there is '%s'", text);
 }
 
-START_TEST(workers_are_summed_up)
+TEST(workers_are_summed_up)
 {
     metrics_request(m, 0, 0, 200, 0.001);
     metrics_request(m, 1, 0, 200, 0.003);
@@ -72,9 +73,8 @@ START_TEST(workers_are_summed_up)
     has("abrd_http_refused_total 1");
     has_not("/b/{id}"); /* never asked: no lines */
 }
-END_TEST
 
-START_TEST(what_the_service_counts)
+TEST(what_the_service_counts)
 {
     stats.decisions = 12345678901;
     stats.store_ok = true;
@@ -104,9 +104,8 @@ START_TEST(what_the_service_counts)
     has("process_start_time_seconds 1000.5");
     has_not("nan");
 }
-END_TEST
 
-START_TEST(every_layer_of_every_expert)
+TEST(every_layer_of_every_expert)
 {
     struct vitals_stats *v = &stats.vitals;
     v->known = true;
@@ -126,9 +125,8 @@ START_TEST(every_layer_of_every_expert)
     has("abrd_policy_layer_weight_rms{network=\"critic\",expert=\"0\",layer=\"1\"} 2");
     has_not("abrd_policy_layer_rank{network=\"critic\"");
 }
-END_TEST
 
-START_TEST(added_profiles_have_lines_of_their_own)
+TEST(added_profiles_have_lines_of_their_own)
 {
     metrics_put(&o, m, &stats, &parts, &info, NULL);
     has_not("abrd_grown"); /* none has grown */
@@ -156,9 +154,8 @@ START_TEST(added_profiles_have_lines_of_their_own)
     has("abrd_grown_check_score{profile=\"sports\"} -0.5");
     has("abrd_grown_base_version{profile=\"lecture\"} 3");
 }
-END_TEST
 
-START_TEST(what_hintless_viewers_get)
+TEST(what_hintless_viewers_get)
 {
     struct hintless_stats *u = &parts.hintless;
     metrics_put(&o, m, &stats, &parts, &info, NULL);
@@ -213,9 +210,8 @@ START_TEST(what_hintless_viewers_get)
     has("abrd_slots_total 4");
     has_not("nan");
 }
-END_TEST
 
-START_TEST(an_unforeseen_status_is_no_failure)
+TEST(an_unforeseen_status_is_no_failure)
 {
     static const int told[] = {200, 202, 203, 204, 500};
     for (size_t i = 0; i < sizeof told / sizeof *told; i++)
@@ -232,9 +228,8 @@ START_TEST(an_unforeseen_status_is_no_failure)
     has("abrd_http_requests_total{route=\"/b/{id}\",method=\"POST\",code=\"other\"} 1");
     has_not("method=\"POST\",code=\"500\"");
 }
-END_TEST
 
-START_TEST(what_the_last_update_was_like)
+TEST(what_the_last_update_was_like)
 {
     metrics_put(&o, m, &stats, &parts, &info, NULL);
     has_not("abrd_learner_entropy"); /* there was none */
@@ -262,9 +257,8 @@ START_TEST(what_the_last_update_was_like)
     has("abrd_store_lag_seconds 0.5");
     has("abrd_decisions_not_finite_total 4");
 }
-END_TEST
 
-START_TEST(limits_and_stages)
+TEST(limits_and_stages)
 {
     struct admit_stats a = {1, 2, 3, 4, 5, 6, 7, 8};
     struct stages *s = metrics_stages(m, 1);
@@ -299,7 +293,6 @@ START_TEST(limits_and_stages)
     has("abrd_decision_stage_seconds_sum{stage=\"policy\"} 0.004");
     has("abrd_decision_stage_seconds_count{stage=\"emit\"} 0");
 }
-END_TEST
 
 /* The family of a name: histograms have three kinds of samples. */
 static bool is_there(const char *name, size_t n)
@@ -336,7 +329,7 @@ static int names_in(const char *path)
     return found;
 }
 
-START_TEST(alerts_and_dashboard_name_what_is_there)
+TEST(alerts_and_dashboard_name_what_is_there)
 {
     struct admit_stats a = {0};
     stats.learner.updates = 1;
@@ -350,9 +343,8 @@ START_TEST(alerts_and_dashboard_name_what_is_there)
     ck_assert_int_ge(names_in("deploy/alerts.yml"), 15);
     ck_assert_int_ge(names_in("deploy/grafana.json"), 60);
 }
-END_TEST
 
-START_TEST(the_dashboard_is_one)
+TEST(the_dashboard_is_one)
 {
     json_error_t why;
     json_t *d = json_load_file("deploy/grafana.json", JSON_REJECT_DUPLICATES, &why);
@@ -372,24 +364,10 @@ START_TEST(the_dashboard_is_one)
     }
     json_decref(d);
 }
-END_TEST
 
-Suite *suite_serve_metrics_metrics(void);
-Suite *suite_serve_metrics_metrics(void)
-{
-    Suite *s = suite_create("serve/metrics");
-    TCase *t = tcase_create("serve/metrics");
-    tcase_add_checked_fixture(t, setup, teardown);
-    tcase_add_test(t, workers_are_summed_up);
-    tcase_add_test(t, what_the_service_counts);
-    tcase_add_test(t, every_layer_of_every_expert);
-    tcase_add_test(t, added_profiles_have_lines_of_their_own);
-    tcase_add_test(t, what_hintless_viewers_get);
-    tcase_add_test(t, an_unforeseen_status_is_no_failure);
-    tcase_add_test(t, what_the_last_update_was_like);
-    tcase_add_test(t, limits_and_stages);
-    tcase_add_test(t, alerts_and_dashboard_name_what_is_there);
-    tcase_add_test(t, the_dashboard_is_one);
-    suite_add_tcase(s, t);
-    return s;
-}
+SUITE_SET_UP(serve_metrics_metrics, 0, setup, teardown, workers_are_summed_up,
+             what_the_service_counts, every_layer_of_every_expert,
+             added_profiles_have_lines_of_their_own, what_hintless_viewers_get,
+             an_unforeseen_status_is_no_failure, what_the_last_update_was_like,
+             limits_and_stages, alerts_and_dashboard_name_what_is_there,
+             the_dashboard_is_one);

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "support/suites.h"
 
 static uint64_t count(struct stages *s, enum stage which)
 {
@@ -12,7 +13,7 @@ static uint64_t count(struct stages *s, enum stage which)
     return r.count;
 }
 
-START_TEST(one_of_so_many_is_timed)
+TEST(one_of_so_many_is_timed)
 {
     struct stages s;
     stages_init(&s);
@@ -26,9 +27,8 @@ START_TEST(one_of_so_many_is_timed)
     ck_assert_uint_eq(count(&s, STAGE_EMIT), 0);
     stages_end(NULL, STAGE_EMIT); /* nobody wants to know */
 }
-END_TEST
 
-START_TEST(stages_follow_each_other)
+TEST(stages_follow_each_other)
 {
     struct stages s;
     stages_init(&s);
@@ -47,23 +47,11 @@ START_TEST(stages_follow_each_other)
     /* no time counts twice */
     ck_assert_double_le(sum, all);
 }
-END_TEST
 
-START_TEST(names)
+TEST(names)
 {
     ck_assert_str_eq(stages_name(STAGE_WIRE), "wire");
     ck_assert_str_eq(stages_name(STAGE_EMIT), "emit");
 }
-END_TEST
 
-Suite *suite_serve_metrics_stages(void);
-Suite *suite_serve_metrics_stages(void)
-{
-    Suite *s = suite_create("serve/stages");
-    TCase *t = tcase_create("stages");
-    tcase_add_test(t, one_of_so_many_is_timed);
-    tcase_add_test(t, stages_follow_each_other);
-    tcase_add_test(t, names);
-    suite_add_tcase(s, t);
-    return s;
-}
+SUITE(serve_metrics_stages, one_of_so_many_is_timed, stages_follow_each_other, names);

@@ -5,6 +5,7 @@
 
 #include "learn/ckpt.h"
 #include "support/alloc.h"
+#include "support/suites.h"
 #include "support/twin.h"
 
 static struct view make_view(void)
@@ -35,7 +36,7 @@ static struct packed *make_packed(bool broken)
     return s;
 }
 
-START_TEST(draws_depend_on_seed_key_and_chunk_alone)
+TEST(draws_depend_on_seed_key_and_chunk_alone)
 {
     ck_assert_double_eq(decide_draw(1, 2, 3), decide_draw(1, 2, 3));
     ck_assert_double_ne(decide_draw(1, 2, 3), decide_draw(1, 2, 4));
@@ -50,9 +51,8 @@ START_TEST(draws_depend_on_seed_key_and_chunk_alone)
     ck_assert_int_gt(explore, 1850);
     ck_assert_int_lt(explore, 2150);
 }
-END_TEST
 
-START_TEST(both_layouts_are_known_and_others_refused)
+TEST(both_layouts_are_known_and_others_refused)
 {
     enum feat_layout layout;
     struct policy_cfg cfg = policy_cfg_default(FEAT_FULL_DIM);
@@ -64,9 +64,8 @@ START_TEST(both_layouts_are_known_and_others_refused)
     cfg.obs_dim = 7;
     ck_assert_int_eq(decide_layout(&layout, &cfg, NULL), ERR_INVALID);
 }
-END_TEST
 
-START_TEST(samples_follow_the_distribution)
+TEST(samples_follow_the_distribution)
 {
     struct packed *p = make_packed(false);
     struct decider d;
@@ -91,9 +90,8 @@ START_TEST(samples_follow_the_distribution)
         ck_assert(v.prob[k] <= v.prob[v.level]);
     packed_free(p);
 }
-END_TEST
 
-START_TEST(broken_weights_answer_the_lowest_level_and_do_not_teach)
+TEST(broken_weights_answer_the_lowest_level_and_do_not_teach)
 {
     struct packed *p = make_packed(true);
     struct decider d;
@@ -106,9 +104,8 @@ START_TEST(broken_weights_answer_the_lowest_level_and_do_not_teach)
     ck_assert(!v.sampled);
     packed_free(p);
 }
-END_TEST
 
-START_TEST(deciding_allocates_nothing)
+TEST(deciding_allocates_nothing)
 {
     struct packed *p = make_packed(false);
     struct decider d;
@@ -122,11 +119,10 @@ START_TEST(deciding_allocates_nothing)
     ck_assert_int_eq(calls, 0);
     packed_free(p);
 }
-END_TEST
 
 /* Quantized weights are within what the online learner's ratio of two probabilities, clipped
  * at 0.1 or more, does not see. `make bench` looks at more views. */
-START_TEST(the_shipped_policy_decides_as_its_plain_twin)
+TEST(the_shipped_policy_decides_as_its_plain_twin)
 {
     struct err e = {0};
     struct policy *p = ckpt_load("deploy/policy/moe.safetensors", NULL, NULL, NULL, &e);
@@ -140,10 +136,9 @@ START_TEST(the_shipped_policy_decides_as_its_plain_twin)
                   t.value);
     policy_free(p);
 }
-END_TEST
 
 /* three fixed secrets: the share is what is configured, and each picks others */
-START_TEST(a_secret_draws_evenly_and_its_own)
+TEST(a_secret_draws_evenly_and_its_own)
 {
     enum { KEYS = 20000 };
     int both = 0;
@@ -164,20 +159,8 @@ START_TEST(a_secret_draws_evenly_and_its_own)
     }
     ck_assert_double_eq_tol(both / 3. / KEYS, .04, .006);
 }
-END_TEST
 
-Suite *suite_serve_session_decide(void);
-Suite *suite_serve_session_decide(void)
-{
-    Suite *s = suite_create("serve/decide");
-    TCase *t = tcase_create("serve/decide");
-    tcase_add_test(t, draws_depend_on_seed_key_and_chunk_alone);
-    tcase_add_test(t, both_layouts_are_known_and_others_refused);
-    tcase_add_test(t, samples_follow_the_distribution);
-    tcase_add_test(t, broken_weights_answer_the_lowest_level_and_do_not_teach);
-    tcase_add_test(t, deciding_allocates_nothing);
-    tcase_add_test(t, the_shipped_policy_decides_as_its_plain_twin);
-    tcase_add_test(t, a_secret_draws_evenly_and_its_own);
-    suite_add_tcase(s, t);
-    return s;
-}
+SUITE(serve_session_decide, draws_depend_on_seed_key_and_chunk_alone,
+      both_layouts_are_known_and_others_refused, samples_follow_the_distribution,
+      broken_weights_answer_the_lowest_level_and_do_not_teach, deciding_allocates_nothing,
+      the_shipped_policy_decides_as_its_plain_twin, a_secret_draws_evenly_and_its_own);

@@ -1,4 +1,5 @@
 #include "serve/session/limits.h"
+#include "support/suites.h"
 
 #include <check.h>
 #include <math.h>
@@ -21,7 +22,7 @@ static void open_says(const struct session_open *in, int code, const char *field
     ck_assert_str_eq(e.field, field);
 }
 
-START_TEST(sessions_within_limits_pass)
+TEST(sessions_within_limits_pass)
 {
     struct session_open in = good_open();
     open_says(&in, 0, "");
@@ -33,9 +34,8 @@ START_TEST(sessions_within_limits_pass)
     strcpy(in.content_id, "caf\xc3\xa9");
     open_says(&in, 0, "");
 }
-END_TEST
 
-START_TEST(sessions_outside_name_the_field)
+TEST(sessions_outside_name_the_field)
 {
     struct session_open in = good_open();
     in.levels = 1;
@@ -78,9 +78,8 @@ START_TEST(sessions_outside_name_the_field)
     strcpy(in.content_id, "a\nb");
     open_says(&in, ERR_INVALID, "content_id");
 }
-END_TEST
 
-START_TEST(questions_name_the_path)
+TEST(questions_name_the_path)
 {
     const struct question good = {
         .chunk = 3, .buffer_s = 10, .has_last = true, .last = {2, 1, 100, .5, 0}};
@@ -108,9 +107,8 @@ START_TEST(questions_name_the_path)
     live.chunk = 100000;
     ck_assert_int_eq(limits_question(&live, 3, 0, NULL), 0);
 }
-END_TEST
 
-START_TEST(rewards_report_something)
+TEST(rewards_report_something)
 {
     struct err e = {0};
     struct reward_in in = {.chunk = 0};
@@ -126,9 +124,8 @@ START_TEST(rewards_report_something)
     in.outcome = (struct outcome){1, 0, 1, 1, 0};
     ck_assert_int_eq(limits_reward(&in, 3, 48, NULL), ERR_INVALID);
 }
-END_TEST
 
-START_TEST(views_are_checked_whole)
+TEST(views_are_checked_whole)
 {
     struct view v = view_default();
     v.levels = 2;
@@ -152,18 +149,6 @@ START_TEST(views_are_checked_whole)
     ck_assert_int_eq(limits_view(&bad, &e), ERR_RANGE);
     ck_assert_str_eq(e.field, "last_level");
 }
-END_TEST
 
-Suite *suite_serve_session_limits(void);
-Suite *suite_serve_session_limits(void)
-{
-    Suite *s = suite_create("serve/limits");
-    TCase *t = tcase_create("serve/limits");
-    tcase_add_test(t, sessions_within_limits_pass);
-    tcase_add_test(t, sessions_outside_name_the_field);
-    tcase_add_test(t, questions_name_the_path);
-    tcase_add_test(t, rewards_report_something);
-    tcase_add_test(t, views_are_checked_whole);
-    suite_add_tcase(s, t);
-    return s;
-}
+SUITE(serve_session_limits, sessions_within_limits_pass, sessions_outside_name_the_field,
+      questions_name_the_path, rewards_report_something, views_are_checked_whole);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "support/alloc.h"
+#include "support/suites.h"
 
 static int put(struct profiles *p, const char *name, double stall, struct err *e)
 {
@@ -13,7 +14,7 @@ static int put(struct profiles *p, const char *name, double stall, struct err *e
     return profiles_put(p, &in, e);
 }
 
-START_TEST(built_in_ones_stay)
+TEST(built_in_ones_stay)
 {
     struct profiles *p = profiles_new(NULL);
     struct profile list[10];
@@ -31,9 +32,8 @@ START_TEST(built_in_ones_stay)
     ck_assert_str_eq(qoe_profiles[slot].name, "news");
     profiles_free(p);
 }
-END_TEST
 
-START_TEST(own_ones_come_and_go)
+TEST(own_ones_come_and_go)
 {
     struct profiles *p = profiles_new(NULL);
     ck_assert_int_eq(put(p, "kids", 2, NULL), 1);
@@ -54,9 +54,8 @@ START_TEST(own_ones_come_and_go)
     ck_assert_int_eq(put(p, "kids", -3, NULL), ERR_RANGE);
     profiles_free(p);
 }
-END_TEST
 
-START_TEST(they_are_bounded_and_sorted)
+TEST(they_are_bounded_and_sorted)
 {
     struct profiles *p = profiles_new(NULL);
     char name[SERVICE_NAME];
@@ -81,9 +80,8 @@ START_TEST(they_are_bounded_and_sorted)
     ck_assert(!profiles_slot_name(text, p, SERVICE_PROFILE_STATS));
     profiles_free(p);
 }
-END_TEST
 
-START_TEST(a_deleted_profile_gives_its_slot_back)
+TEST(a_deleted_profile_gives_its_slot_back)
 {
     struct profiles *p = profiles_new(NULL);
     struct profile got;
@@ -111,9 +109,8 @@ START_TEST(a_deleted_profile_gives_its_slot_back)
     }
     profiles_free(p);
 }
-END_TEST
 
-START_TEST(tags_follow_the_weights)
+TEST(tags_follow_the_weights)
 {
     for (int i = 0; i < QOE_PROFILES; i++)
         ck_assert_int_eq(profiles_tag(&qoe_profiles[i].qoe), i);
@@ -121,7 +118,6 @@ START_TEST(tags_follow_the_weights)
     k.utility = QOE_LOG;
     ck_assert_int_eq(profiles_tag(&k), QOE_PROFILES);
 }
-END_TEST
 
 static void *make(void *ctx, struct err *e)
 {
@@ -134,23 +130,11 @@ static void destroy(void *p)
     profiles_free(p);
 }
 
-START_TEST(a_failing_allocation_is_told)
+TEST(a_failing_allocation_is_told)
 {
     ck_assert_int_gt(alloc_each_fails(make, destroy, NULL), 0);
 }
-END_TEST
 
-Suite *suite_serve_session_profiles(void);
-Suite *suite_serve_session_profiles(void)
-{
-    Suite *s = suite_create("serve/profiles");
-    TCase *t = tcase_create("serve/profiles");
-    tcase_add_test(t, built_in_ones_stay);
-    tcase_add_test(t, own_ones_come_and_go);
-    tcase_add_test(t, they_are_bounded_and_sorted);
-    tcase_add_test(t, a_deleted_profile_gives_its_slot_back);
-    tcase_add_test(t, tags_follow_the_weights);
-    tcase_add_test(t, a_failing_allocation_is_told);
-    suite_add_tcase(s, t);
-    return s;
-}
+SUITE(serve_session_profiles, built_in_ones_stay, own_ones_come_and_go,
+      they_are_bounded_and_sorted, a_deleted_profile_gives_its_slot_back,
+      tags_follow_the_weights, a_failing_allocation_is_told);

@@ -15,6 +15,7 @@
 #include "learn/ckpt.h"
 #include "support/alloc.h"
 #include "support/served.h"
+#include "support/suites.h"
 #include "support/tmpdir.h"
 
 static struct served f;
@@ -41,7 +42,7 @@ static void refuses(int code, const char *field)
     ck_assert_str_ne(e.detail, "");
 }
 
-START_TEST(a_bad_configuration_names_its_field)
+TEST(a_bad_configuration_names_its_field)
 {
     struct service_cfg good = f.cfg;
     f.cfg.explore_share = 1.5;
@@ -65,9 +66,8 @@ START_TEST(a_bad_configuration_names_its_field)
     f.cfg.data_dir = "/nonexistent/deeper/data";
     refuses(ERR_IO, "/nonexistent/deeper/data");
 }
-END_TEST
 
-START_TEST(what_may_change_does_at_once)
+TEST(what_may_change_does_at_once)
 {
     f.cfg.explore_share = 0;
     f.cfg.session_ttl_s = 600;
@@ -93,9 +93,8 @@ START_TEST(what_may_change_does_at_once)
     service_stats(&s, f.service);
     ck_assert_int_eq(s.sessions_live, 0);
 }
-END_TEST
 
-START_TEST(two_do_not_share_a_folder)
+TEST(two_do_not_share_a_folder)
 {
     served_start(&f);
     struct err e = {0};
@@ -103,7 +102,6 @@ START_TEST(two_do_not_share_a_folder)
     ck_assert_int_eq(e.code, ERR_CONFLICT);
     ck_assert_str_eq(e.field, f.data);
 }
-END_TEST
 
 static void *make_service(void *ctx, struct err *e)
 {
@@ -115,7 +113,7 @@ static void destroy_service(void *s)
     service_free(s);
 }
 
-START_TEST(every_failing_allocation_of_a_start_is_told)
+TEST(every_failing_allocation_of_a_start_is_told)
 {
     f.cfg.data_dir = NULL;
     f.cfg.max_sessions = 10;
@@ -125,11 +123,10 @@ START_TEST(every_failing_allocation_of_a_start_is_told)
     f.cfg.learn = false;
     ck_assert_int_gt(alloc_each_fails(make_service, destroy_service, &f.cfg), 50);
 }
-END_TEST
 
 /* ---- restart ---- */
 
-START_TEST(a_second_start_finds_its_state_again)
+TEST(a_second_start_finds_its_state_again)
 {
     enum { N = 20, BEFORE = 17 };
     struct session_opened o[N];
@@ -190,9 +187,8 @@ START_TEST(a_second_start_finds_its_state_again)
         ck_assert_int_eq(h.steps[k].chunk, k);
     service_history_free(&h);
 }
-END_TEST
 
-START_TEST(closed_sessions_stay_readable_and_closed)
+TEST(closed_sessions_stay_readable_and_closed)
 {
     served_start(&f);
     struct session_opened o = served_open(&f, 1, 4);
@@ -216,9 +212,8 @@ START_TEST(closed_sessions_stay_readable_and_closed)
     ck_assert(h.steps[3].reported);
     service_history_free(&h);
 }
-END_TEST
 
-START_TEST(versions_never_go_back)
+TEST(versions_never_go_back)
 {
     served_start(&f);
     struct policy_info info;
@@ -237,7 +232,6 @@ START_TEST(versions_never_go_back)
     service_policy_info(&info, f.service);
     ck_assert_uint_eq(info.version, 2);
 }
-END_TEST
 
 /* ---- learning, in the caller's thread ---- */
 
@@ -262,7 +256,7 @@ static void small_learner(void)
     f.cfg.online.tolerance = 100; /* whatever it learns here is published */
 }
 
-START_TEST(weights_and_versions_survive_a_crash_and_a_drain)
+TEST(weights_and_versions_survive_a_crash_and_a_drain)
 {
     small_learner();
     f.cfg.checkpoint_s = 1e6;
@@ -298,7 +292,6 @@ START_TEST(weights_and_versions_survive_a_crash_and_a_drain)
     service_policy_info(&info, f.service);
     ck_assert_uint_eq(info.version, version + 1);
 }
-END_TEST
 
 static void damage(const char *path)
 {
@@ -309,7 +302,7 @@ static void damage(const char *path)
     fclose(file);
 }
 
-START_TEST(a_damaged_checkpoint_falls_back)
+TEST(a_damaged_checkpoint_falls_back)
 {
     small_learner();
     f.cfg.checkpoint_s = .1;
@@ -346,11 +339,10 @@ START_TEST(a_damaged_checkpoint_falls_back)
     ck_assert_int_eq(e.code, ERR_CORRUPT);
     ck_assert_str_eq(e.field, f.policy);
 }
-END_TEST
 
 /* ---- a store that fails ---- */
 
-START_TEST(a_full_disk_refuses_and_recovers)
+TEST(a_full_disk_refuses_and_recovers)
 {
     served_start(&f);
     struct session_opened o = served_open(&f, 1, 0);
@@ -388,7 +380,6 @@ START_TEST(a_full_disk_refuses_and_recovers)
     ck_assert_int_eq(h.n, k); /* nothing acknowledged was lost */
     service_history_free(&h);
 }
-END_TEST
 
 /* ---- threads ---- */
 
@@ -456,7 +447,7 @@ static void *watch(void *ctx)
     return NULL;
 }
 
-START_TEST(everything_at_once)
+TEST(everything_at_once)
 {
     small_learner();
     f.cfg.checkpoint_s = .1;
@@ -481,26 +472,12 @@ START_TEST(everything_at_once)
     ck_assert_uint_eq(s.store_queue, 0);
     ck_assert_uint_gt(s.learner.trajectories + s.bus_queue + s.bus_dropped, 0);
 }
-END_TEST
 
-Suite *suite_serve_session_service(void);
-Suite *suite_serve_session_service(void)
-{
-    Suite *s = suite_create("serve/service");
-    TCase *t = tcase_create("serve/service");
-    tcase_set_timeout(t, 120);
-    tcase_add_checked_fixture(t, setup, teardown);
-    tcase_add_test(t, a_bad_configuration_names_its_field);
-    tcase_add_test(t, what_may_change_does_at_once);
-    tcase_add_test(t, two_do_not_share_a_folder);
-    tcase_add_test(t, every_failing_allocation_of_a_start_is_told);
-    tcase_add_test(t, a_second_start_finds_its_state_again);
-    tcase_add_test(t, closed_sessions_stay_readable_and_closed);
-    tcase_add_test(t, versions_never_go_back);
-    tcase_add_test(t, weights_and_versions_survive_a_crash_and_a_drain);
-    tcase_add_test(t, a_damaged_checkpoint_falls_back);
-    tcase_add_test(t, a_full_disk_refuses_and_recovers);
-    tcase_add_test(t, everything_at_once);
-    suite_add_tcase(s, t);
-    return s;
-}
+SUITE_SET_UP(serve_session_service, 120, setup, teardown,
+             a_bad_configuration_names_its_field, what_may_change_does_at_once,
+             two_do_not_share_a_folder, every_failing_allocation_of_a_start_is_told,
+             a_second_start_finds_its_state_again,
+             closed_sessions_stay_readable_and_closed, versions_never_go_back,
+             weights_and_versions_survive_a_crash_and_a_drain,
+             a_damaged_checkpoint_falls_back, a_full_disk_refuses_and_recovers,
+             everything_at_once);

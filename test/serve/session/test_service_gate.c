@@ -12,6 +12,7 @@
 
 #include "learn/ckpt.h"
 #include "support/served.h"
+#include "support/suites.h"
 
 static struct served f;
 
@@ -49,7 +50,7 @@ static void learn(int updates, uint64_t key)
     }
 }
 
-START_TEST(orders_are_carried_out_at_the_next_turn)
+TEST(orders_are_carried_out_at_the_next_turn)
 {
     served_start(&f);
     struct err e = {0};
@@ -106,9 +107,8 @@ START_TEST(orders_are_carried_out_at_the_next_turn)
     learn(1, 500); /* it waits as after a failure */
     ck_assert_uint_eq(stats().critic_busy, 2);
 }
-END_TEST
 
-START_TEST(what_cannot_be_ordered)
+TEST(what_cannot_be_ordered)
 {
     f.cfg.learn = false;
     served_start(&f);
@@ -126,9 +126,8 @@ START_TEST(what_cannot_be_ordered)
     ck_assert_int_eq(service_set_aside(f.service, false, 0, SERVICE_ASIDE_MAX + 1, NULL),
                      ERR_RANGE);
 }
-END_TEST
 
-START_TEST(a_latch_outlives_a_restart_and_is_told_in_the_file)
+TEST(a_latch_outlives_a_restart_and_is_told_in_the_file)
 {
     f.cfg.online.ppo.gate = (struct gate_cfg){.latch = 1, .gap = 1e3};
     served_start(&f);
@@ -168,7 +167,6 @@ START_TEST(a_latch_outlives_a_restart_and_is_told_in_the_file)
     policy_free(p);
     free(m);
 }
-END_TEST
 
 /* ---- poison under load ---- */
 
@@ -233,7 +231,7 @@ static void one_sided_policy(void)
 
 /* Noise of 1e38 and more leaves the expert that learned not finite, update by update: first 2,
  * then 1, and when only 0 is left the update is undone. Nobody's answer fails. */
-START_TEST(a_poisoned_expert_is_passed_over_under_load)
+TEST(a_poisoned_expert_is_passed_over_under_load)
 {
     one_sided_policy();
     f.cfg.data_dir = NULL;
@@ -275,19 +273,8 @@ START_TEST(a_poisoned_expert_is_passed_over_under_load)
     ck_assert_uint_eq(s.learner.rollbacks, (unsigned)undone);
     ck_assert_uint_eq(s.decisions, (unsigned)atomic_load(&asked));
 }
-END_TEST
 
-Suite *suite_serve_session_service_gate(void);
-Suite *suite_serve_session_service_gate(void)
-{
-    Suite *s = suite_create("serve/service_gate");
-    TCase *t = tcase_create("all");
-    tcase_set_timeout(t, 60);
-    tcase_add_checked_fixture(t, setup, teardown);
-    tcase_add_test(t, orders_are_carried_out_at_the_next_turn);
-    tcase_add_test(t, what_cannot_be_ordered);
-    tcase_add_test(t, a_latch_outlives_a_restart_and_is_told_in_the_file);
-    tcase_add_test(t, a_poisoned_expert_is_passed_over_under_load);
-    suite_add_tcase(s, t);
-    return s;
-}
+SUITE_SET_UP(serve_session_service_gate, 60, setup, teardown,
+             orders_are_carried_out_at_the_next_turn, what_cannot_be_ordered,
+             a_latch_outlives_a_restart_and_is_told_in_the_file,
+             a_poisoned_expert_is_passed_over_under_load);

@@ -14,6 +14,7 @@
 #include "serve/store/store_sqlite.h"
 #include "support/sample.h"
 #include "support/served.h"
+#include "support/suites.h"
 
 static struct served f;
 
@@ -28,7 +29,7 @@ static void teardown(void)
     served_end(&f);
 }
 
-START_TEST(profiles_are_durable_when_answered)
+TEST(profiles_are_durable_when_answered)
 {
     struct profile p = {.name = "kids", .qoe = {1, 3, 2, QOE_LOG}}, got;
     ck_assert_int_eq(service_profile_put(f.service, &p, NULL), 1);
@@ -53,7 +54,6 @@ START_TEST(profiles_are_durable_when_answered)
     ck_assert_int_eq(service_open(&o, f.service, f.worker, &in, NULL), 0);
     ck_assert_double_eq(o.qoe.mu_stall, 8);
 }
-END_TEST
 
 enum { TURNS = 20000 };
 
@@ -98,7 +98,7 @@ static void *put_others(void *ctx)
     return ctx;
 }
 
-START_TEST(what_two_put_at_once_is_the_same_in_the_store)
+TEST(what_two_put_at_once_is_the_same_in_the_store)
 {
     served_kill(&f);
     f.cfg.parts.store = keep_store;
@@ -117,9 +117,8 @@ START_TEST(what_two_put_at_once_is_the_same_in_the_store)
     pthread_barrier_destroy(&together);
     ck_assert_int_eq(differ, 0);
 }
-END_TEST
 
-START_TEST(what_must_stay_stays)
+TEST(what_must_stay_stays)
 {
     struct err e = {0};
     ck_assert_int_eq(service_profile_delete(f.service, "pensieve", &e), ERR_CONFLICT);
@@ -131,9 +130,8 @@ START_TEST(what_must_stay_stays)
     for (int i = 0; i < 40000; i++)
         if (service_profile_delete(f.service, "nobody", NULL) != ERR_ABSENT) ck_abort();
 }
-END_TEST
 
-START_TEST(versions_of_before_are_told)
+TEST(versions_of_before_are_told)
 {
     struct curve_point p[4];
     ck_assert_int_eq(service_curve(p, 4, f.service, 0), 1);
@@ -160,9 +158,8 @@ START_TEST(versions_of_before_are_told)
     ck_assert_int_eq(service_curve(p, 4, f.service, 1), 1);
     ck_assert_uint_eq(p[0].version, 2);
 }
-END_TEST
 
-START_TEST(the_weights_are_those_that_serve)
+TEST(the_weights_are_those_that_serve)
 {
     void *data;
     size_t n;
@@ -182,9 +179,8 @@ START_TEST(the_weights_are_those_that_serve)
     policy_free(start);
     free(data);
 }
-END_TEST
 
-START_TEST(counts_add_up)
+TEST(counts_add_up)
 {
     struct session_open in = served_request(1, 4);
     strcpy(in.profile, "live");
@@ -224,10 +220,9 @@ START_TEST(counts_add_up)
     ck_assert_double_eq_tol(s.profile[live].reward_sum, sum, 1e-9);
     service_history_free(&h);
 }
-END_TEST
 
 /* The log's number is the API's, also for weights whose file has none. */
-START_TEST(a_version_has_one_number)
+TEST(a_version_has_one_number)
 {
     char text[4096], expected[64];
     int fd[2];
@@ -253,22 +248,9 @@ START_TEST(a_version_has_one_number)
     close(fd[0]);
     close(fd[1]);
 }
-END_TEST
 
-Suite *suite_serve_session_service_info(void);
-Suite *suite_serve_session_service_info(void)
-{
-    Suite *s = suite_create("serve/service_info");
-    TCase *t = tcase_create("serve/service_info");
-    tcase_set_timeout(t, 30);
-    tcase_add_checked_fixture(t, setup, teardown);
-    tcase_add_test(t, profiles_are_durable_when_answered);
-    tcase_add_test(t, what_two_put_at_once_is_the_same_in_the_store);
-    tcase_add_test(t, what_must_stay_stays);
-    tcase_add_test(t, versions_of_before_are_told);
-    tcase_add_test(t, the_weights_are_those_that_serve);
-    tcase_add_test(t, counts_add_up);
-    tcase_add_test(t, a_version_has_one_number);
-    suite_add_tcase(s, t);
-    return s;
-}
+SUITE_SET_UP(serve_session_service_info, 30, setup, teardown,
+             profiles_are_durable_when_answered,
+             what_two_put_at_once_is_the_same_in_the_store, what_must_stay_stays,
+             versions_of_before_are_told, the_weights_are_those_that_serve, counts_add_up,
+             a_version_has_one_number);

@@ -10,6 +10,7 @@
 #include "serve/store/store_sqlite.h"
 #include "sim/disk.h"
 #include "support/served.h"
+#include "support/suites.h"
 
 static struct served f;
 
@@ -60,7 +61,7 @@ static void teardown(void)
     served_end(&f);
 }
 
-START_TEST(the_callers_parts_are_used)
+TEST(the_callers_parts_are_used)
 {
     served_start(&f);
     char db[320];
@@ -90,7 +91,6 @@ START_TEST(the_callers_parts_are_used)
     ck_assert_uint_eq(s.bus_queue, 0);
     ck_assert_uint_eq(s.learner.steps, 4);
 }
-END_TEST
 
 /* ---- versions, on a disk that outlives the service ---- */
 
@@ -128,7 +128,7 @@ static void teach(uint64_t key)
     served_play(&f, &o, 4);
 }
 
-START_TEST(what_the_drain_cannot_write_is_counted)
+TEST(what_the_drain_cannot_write_is_counted)
 {
     on_a_disk();
     (void)served_open(&f, 1, 4);
@@ -145,9 +145,8 @@ START_TEST(what_the_drain_cannot_write_is_counted)
     ck_assert_msg(strstr(e.detail, words) == e.detail, "%s", e.detail);
     ck_assert_ptr_nonnull(strstr(e.detail, "the disk is full"));
 }
-END_TEST
 
-START_TEST(nothing_is_published_that_cannot_be_recorded)
+TEST(nothing_is_published_that_cannot_be_recorded)
 {
     on_a_disk();
     teach(1);
@@ -165,9 +164,8 @@ START_TEST(nothing_is_published_that_cannot_be_recorded)
     ck_assert_uint_eq(disk.version[disk.versions - 1].version, 3);
     disk_release(&disk);
 }
-END_TEST
 
-START_TEST(a_version_is_never_two_policies)
+TEST(a_version_is_never_two_policies)
 {
     /* an expert is set aside, which no checkpoint knows of */
     on_a_disk();
@@ -194,9 +192,8 @@ START_TEST(a_version_is_never_two_policies)
     ck_assert_uint_eq(version(), 5);
     disk_release(&disk);
 }
-END_TEST
 
-START_TEST(a_part_that_cannot_be_had_stops_the_start)
+TEST(a_part_that_cannot_be_had_stops_the_start)
 {
     mine.fail = 1;
     struct err e = {0};
@@ -204,9 +201,8 @@ START_TEST(a_part_that_cannot_be_had_stops_the_start)
     ck_assert_int_eq(e.code, ERR_IO);
     ck_assert_str_eq(e.detail, "no disk today");
 }
-END_TEST
 
-START_TEST(turns_are_taken_one_by_one)
+TEST(turns_are_taken_one_by_one)
 {
     f.cfg.session_ttl_s = 10;
     f.cfg.retention_s = 0; /* pruning would be another record */
@@ -233,9 +229,8 @@ START_TEST(turns_are_taken_one_by_one)
     service_stats(&s, f.service);
     ck_assert_uint_eq(s.store_queue, 0);
 }
-END_TEST
 
-START_TEST(a_short_queue_refuses_before_anything_happens)
+TEST(a_short_queue_refuses_before_anything_happens)
 {
     f.cfg.store_queue = 3;
     struct err e = {0};
@@ -261,21 +256,9 @@ START_TEST(a_short_queue_refuses_before_anything_happens)
     ck_assert_int_eq(service_commit(f.service, NULL), 0);
     served_open(&f, 7, 4);
 }
-END_TEST
 
-Suite *suite_serve_session_service_parts(void);
-Suite *suite_serve_session_service_parts(void)
-{
-    Suite *s = suite_create("serve/service_parts");
-    TCase *t = tcase_create("serve/service_parts");
-    tcase_add_checked_fixture(t, setup, teardown);
-    tcase_add_test(t, the_callers_parts_are_used);
-    tcase_add_test(t, what_the_drain_cannot_write_is_counted);
-    tcase_add_test(t, nothing_is_published_that_cannot_be_recorded);
-    tcase_add_test(t, a_version_is_never_two_policies);
-    tcase_add_test(t, a_part_that_cannot_be_had_stops_the_start);
-    tcase_add_test(t, turns_are_taken_one_by_one);
-    tcase_add_test(t, a_short_queue_refuses_before_anything_happens);
-    suite_add_tcase(s, t);
-    return s;
-}
+SUITE_SET_UP(serve_session_service_parts, 0, setup, teardown, the_callers_parts_are_used,
+             what_the_drain_cannot_write_is_counted,
+             nothing_is_published_that_cannot_be_recorded,
+             a_version_is_never_two_policies, a_part_that_cannot_be_had_stops_the_start,
+             turns_are_taken_one_by_one, a_short_queue_refuses_before_anything_happens);

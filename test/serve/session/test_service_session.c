@@ -10,6 +10,7 @@
 #include "serve/session/decide.h"
 #include "support/alloc.h"
 #include "support/served.h"
+#include "support/suites.h"
 
 static struct served f;
 
@@ -40,7 +41,7 @@ static void same_answer(const struct answer *a, const struct answer *b)
     ck_assert_int_eq(a->by, b->by);
 }
 
-START_TEST(a_session_opens_with_its_first_answer)
+TEST(a_session_opens_with_its_first_answer)
 {
     struct session_opened o = served_open(&f, 1, 48);
     ck_assert_uint_eq(strlen(o.session), 32);
@@ -62,9 +63,8 @@ START_TEST(a_session_opens_with_its_first_answer)
     ck_assert_int_eq(service_ask(&a, f.service, f.worker, o.session, &q, NULL), 0);
     same_answer(&a, &o.first);
 }
-END_TEST
 
-START_TEST(profiles_are_understood)
+TEST(profiles_are_understood)
 {
     struct session_open in = served_request(1, 48);
     struct session_opened o;
@@ -87,9 +87,8 @@ START_TEST(profiles_are_understood)
     ck_assert_int_eq(service_open(&o, f.service, f.worker, &in, &e), ERR_ABSENT);
     ck_assert_str_eq(e.field, "profile");
 }
-END_TEST
 
-START_TEST(repeats_and_contradictions)
+TEST(repeats_and_contradictions)
 {
     struct session_opened o = served_open(&f, 1, 48);
     struct question q = served_question(1, o.first.level);
@@ -110,9 +109,8 @@ START_TEST(repeats_and_contradictions)
     ck_assert_uint_eq(s.conflicts, 1);
     ck_assert_uint_eq(s.rewards, 1);
 }
-END_TEST
 
-START_TEST(who_explores_never_abandons)
+TEST(who_explores_never_abandons)
 {
     int told[2] = {0}, asked[2] = {0};
     for (uint64_t key = 0; key < 40; key++) {
@@ -143,9 +141,8 @@ START_TEST(who_explores_never_abandons)
     ck_assert_uint_eq(s.underway, 40);
     ck_assert_uint_eq(s.abandoned, (uint64_t)told[0]);
 }
-END_TEST
 
-START_TEST(bad_input_is_refused_and_changes_nothing)
+TEST(bad_input_is_refused_and_changes_nothing)
 {
     struct session_opened o = served_open(&f, 1, 48);
     struct question q = served_question(1, o.first.level);
@@ -173,9 +170,8 @@ START_TEST(bad_input_is_refused_and_changes_nothing)
     ck_assert_uint_eq(s.decisions, 1);
     ck_assert_uint_eq(s.rewards, 0);
 }
-END_TEST
 
-START_TEST(the_same_key_gets_the_same_answers)
+TEST(the_same_key_gets_the_same_answers)
 {
     int explore = 0;
     for (uint64_t key = 0; key < 40; key++) {
@@ -196,9 +192,8 @@ START_TEST(the_same_key_gets_the_same_answers)
     a = served_open(&f, 5, 48);
     ck_assert_uint_eq(served_play(&f, &a, 48), here);
 }
-END_TEST
 
-START_TEST(a_drawn_key_is_told)
+TEST(a_drawn_key_is_told)
 {
     struct session_open in = served_request(0, 48);
     in.has_key = false;
@@ -209,9 +204,8 @@ START_TEST(a_drawn_key_is_told)
     struct session_opened again = served_open(&f, a.key, 48);
     ck_assert_uint_eq(served_play(&f, &again, 20), served_play(&f, &a, 20));
 }
-END_TEST
 
-START_TEST(only_explorers_sample)
+TEST(only_explorers_sample)
 {
     bool seen[2] = {false};
     for (uint64_t key = 0; key < 20; key++) {
@@ -231,10 +225,9 @@ START_TEST(only_explorers_sample)
     }
     ck_assert(seen[0] && seen[1]);
 }
-END_TEST
 
 /* Weights whose products overflow: the lowest level, by no expert, also when asked again. */
-START_TEST(weights_that_overflow_fall_back)
+TEST(weights_that_overflow_fall_back)
 {
     struct err e = {0};
     struct policy *p = ckpt_load(f.policy, NULL, NULL, NULL, &e);
@@ -266,9 +259,8 @@ START_TEST(weights_that_overflow_fall_back)
     for (int k = 0; k < 16; k++)
         ck_assert_uint_eq(s.expert_decisions[k], 0);
 }
-END_TEST
 
-START_TEST(a_stateless_question_equals_the_sessions)
+TEST(a_stateless_question_equals_the_sessions)
 {
     served_kill(&f);
     f.cfg.explore_share = 0;
@@ -299,9 +291,8 @@ START_TEST(a_stateless_question_equals_the_sessions)
                      ERR_RANGE);
     ck_assert_str_eq(e.field, "buffer_s");
 }
-END_TEST
 
-START_TEST(the_history_shows_what_was)
+TEST(the_history_shows_what_was)
 {
     struct session_opened o = served_open(&f, 1, 10);
     struct question q = served_question(1, o.first.level);
@@ -329,9 +320,8 @@ START_TEST(the_history_shows_what_was)
     service_history_free(&h);
     ck_assert_int_eq(service_history(&h, f.service, "0", NULL), ERR_ABSENT);
 }
-END_TEST
 
-START_TEST(closing_twice_is_one_close)
+TEST(closing_twice_is_one_close)
 {
     struct session_opened o = served_open(&f, 1, 10);
     ck_assert_int_eq(service_close(f.service, o.session, NULL, NULL), 0);
@@ -349,9 +339,8 @@ START_TEST(closing_twice_is_one_close)
     ck_assert(h.closed && !h.terminal);
     service_history_free(&h);
 }
-END_TEST
 
-START_TEST(an_answer_allocates_nothing)
+TEST(an_answer_allocates_nothing)
 {
     struct session_opened o = served_open(&f, 1, 0);
     int level = o.first.level, failed = 0;
@@ -366,28 +355,11 @@ START_TEST(an_answer_allocates_nothing)
     ck_assert_int_eq(failed, 0);
     ck_assert_int_eq(calls, 0);
 }
-END_TEST
 
-Suite *suite_serve_session_service_session(void);
-Suite *suite_serve_session_service_session(void)
-{
-    Suite *s = suite_create("serve/service_session");
-    TCase *t = tcase_create("serve/service_session");
-    tcase_set_timeout(t, 60);
-    tcase_add_checked_fixture(t, setup, teardown);
-    tcase_add_test(t, a_session_opens_with_its_first_answer);
-    tcase_add_test(t, profiles_are_understood);
-    tcase_add_test(t, repeats_and_contradictions);
-    tcase_add_test(t, who_explores_never_abandons);
-    tcase_add_test(t, bad_input_is_refused_and_changes_nothing);
-    tcase_add_test(t, the_same_key_gets_the_same_answers);
-    tcase_add_test(t, a_drawn_key_is_told);
-    tcase_add_test(t, only_explorers_sample);
-    tcase_add_test(t, weights_that_overflow_fall_back);
-    tcase_add_test(t, a_stateless_question_equals_the_sessions);
-    tcase_add_test(t, the_history_shows_what_was);
-    tcase_add_test(t, closing_twice_is_one_close);
-    tcase_add_test(t, an_answer_allocates_nothing);
-    suite_add_tcase(s, t);
-    return s;
-}
+SUITE_SET_UP(serve_session_service_session, 60, setup, teardown,
+             a_session_opens_with_its_first_answer, profiles_are_understood,
+             repeats_and_contradictions, who_explores_never_abandons,
+             bad_input_is_refused_and_changes_nothing, the_same_key_gets_the_same_answers,
+             a_drawn_key_is_told, only_explorers_sample, weights_that_overflow_fall_back,
+             a_stateless_question_equals_the_sessions, the_history_shows_what_was,
+             closing_twice_is_one_close, an_answer_allocates_nothing);

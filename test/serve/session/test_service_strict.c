@@ -15,6 +15,7 @@
 #include "serve/session/sessions.h"
 #include "serve/store/store_sqlite.h"
 #include "support/served.h"
+#include "support/suites.h"
 
 static struct served f;
 
@@ -54,7 +55,7 @@ static int stored(int *reported, bool *closed, const char *session)
     return n;
 }
 
-START_TEST(the_answer_waits_for_the_commit)
+TEST(the_answer_waits_for_the_commit)
 {
     served_start(&f);
     int reported;
@@ -80,9 +81,8 @@ START_TEST(the_answer_waits_for_the_commit)
     ck_assert_int_eq(stored(&reported, &closed, o.session), 2);
     ck_assert(closed);
 }
-END_TEST
 
-START_TEST(otherwise_it_does_not)
+TEST(otherwise_it_does_not)
 {
     f.cfg.strict = false;
     served_start(&f);
@@ -93,9 +93,8 @@ START_TEST(otherwise_it_does_not)
     ck_assert_int_eq(service_commit(f.service, NULL), 0);
     ck_assert_int_eq(stored(&reported, &closed, o.session), 1);
 }
-END_TEST
 
-START_TEST(what_cannot_be_committed_is_refused_until_it_can)
+TEST(what_cannot_be_committed_is_refused_until_it_can)
 {
     served_start(&f);
     struct session_opened o = served_open(&f, 1, 0);
@@ -127,7 +126,6 @@ START_TEST(what_cannot_be_committed_is_refused_until_it_can)
     ck_assert_int_eq(stored(&reported, &closed, o.session), k + 1);
     ck_assert_int_eq(reported, k);
 }
-END_TEST
 
 /* A bus that is asked behind the session's change and before the store: there another connection
  * repeats the report that is being answered. */
@@ -177,7 +175,7 @@ static int race_store(struct store *out, void *ctx, const char *path, struct err
     return store_sqlite_open(out, &(struct store_sqlite_cfg){.path = path}, e);
 }
 
-START_TEST(a_repeat_waits_for_what_it_repeats)
+TEST(a_repeat_waits_for_what_it_repeats)
 {
     f.cfg.learn = true;
     f.cfg.explore_share = 1;
@@ -199,19 +197,8 @@ START_TEST(a_repeat_waits_for_what_it_repeats)
     ck_assert_int_eq(race.rc, 0);
     ck_assert_int_eq(race.reported, 2);
 }
-END_TEST
 
-Suite *suite_serve_session_service_strict(void);
-Suite *suite_serve_session_service_strict(void)
-{
-    Suite *s = suite_create("serve/service_strict");
-    TCase *t = tcase_create("serve/service_strict");
-    tcase_set_timeout(t, 60);
-    tcase_add_checked_fixture(t, setup, teardown);
-    tcase_add_test(t, the_answer_waits_for_the_commit);
-    tcase_add_test(t, otherwise_it_does_not);
-    tcase_add_test(t, what_cannot_be_committed_is_refused_until_it_can);
-    tcase_add_test(t, a_repeat_waits_for_what_it_repeats);
-    suite_add_tcase(s, t);
-    return s;
-}
+SUITE_SET_UP(serve_session_service_strict, 60, setup, teardown,
+             the_answer_waits_for_the_commit, otherwise_it_does_not,
+             what_cannot_be_committed_is_refused_until_it_can,
+             a_repeat_waits_for_what_it_repeats);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "support/served.h"
+#include "support/suites.h"
 
 static struct served f;
 
@@ -19,7 +20,7 @@ static void teardown(void)
     served_end(&f);
 }
 
-START_TEST(silent_sessions_are_truncated)
+TEST(silent_sessions_are_truncated)
 {
     f.cfg.learn = true;
     f.cfg.explore_share = 1;
@@ -45,10 +46,9 @@ START_TEST(silent_sessions_are_truncated)
     ck_assert(h.closed && !h.terminal);
     service_history_free(&h);
 }
-END_TEST
 
 /* Ends of sessions are rows, too: they leave the store's queue to those who ask. */
-START_TEST(many_silent_sessions_leave_room_in_the_queue)
+TEST(many_silent_sessions_leave_room_in_the_queue)
 {
     enum { N = 60 };
     f.cfg.session_ttl_s = 60;
@@ -71,11 +71,10 @@ START_TEST(many_silent_sessions_leave_room_in_the_queue)
         ck_assert_int_eq(service_commit(f.service, NULL), 0);
     }
 }
-END_TEST
 
 /* The clock was set five hours on, or back, while nobody ran: nobody's session ends by that, and
  * everybody's after half its time without a word. */
-START_TEST(a_clock_that_was_set_ends_no_sessions)
+TEST(a_clock_that_was_set_ends_no_sessions)
 {
     f.cfg.session_ttl_s = 60;
     for (int way = -1; way <= 1; way += 2) {
@@ -101,9 +100,8 @@ START_TEST(a_clock_that_was_set_ends_no_sessions)
     }
     served_start(&f);
 }
-END_TEST
 
-START_TEST(old_sessions_are_deleted)
+TEST(old_sessions_are_deleted)
 {
     f.cfg.retention_s = 1000;
     served_start(&f);
@@ -133,19 +131,7 @@ START_TEST(old_sessions_are_deleted)
         ck_assert_int_eq(service_history(&h, f.service, many[i].session, NULL),
                          ERR_ABSENT);
 }
-END_TEST
 
-Suite *suite_serve_session_service_time(void);
-Suite *suite_serve_session_service_time(void)
-{
-    Suite *s = suite_create("serve/service_time");
-    TCase *t = tcase_create("serve/service_time");
-    tcase_set_timeout(t, 60);
-    tcase_add_checked_fixture(t, setup, teardown);
-    tcase_add_test(t, silent_sessions_are_truncated);
-    tcase_add_test(t, many_silent_sessions_leave_room_in_the_queue);
-    tcase_add_test(t, a_clock_that_was_set_ends_no_sessions);
-    tcase_add_test(t, old_sessions_are_deleted);
-    suite_add_tcase(s, t);
-    return s;
-}
+SUITE_SET_UP(serve_session_service_time, 60, setup, teardown,
+             silent_sessions_are_truncated, many_silent_sessions_leave_room_in_the_queue,
+             a_clock_that_was_set_ends_no_sessions, old_sessions_are_deleted);

@@ -10,6 +10,7 @@
 
 #include "serve/session/profiles.h"
 #include "support/alloc.h"
+#include "support/suites.h"
 
 static struct track_row make_row(double at)
 {
@@ -43,16 +44,15 @@ static int open_one(struct sessions *s, struct track_row *row, struct err *e)
 
 /* What track.h says; the table has beside a track the neighbours in its queue (16), what it owes the
  * store (8), its key (16), whether it is used (1) and at most four slots of the index (16). */
-START_TEST(a_live_session_takes_at_most_1536_bytes)
+TEST(a_live_session_takes_at_most_1536_bytes)
 {
     ck_assert_uint_eq(sizeof(struct track), 656);
     ck_assert_uint_eq(sizeof(struct step), 200);
     size_t entry = (16 + 8 + sizeof(struct track) + 16 + 15) / 16 * 16;
     ck_assert_uint_le(entry + 1 + 16 + TRACK_KEEP * sizeof(struct step), 1536);
 }
-END_TEST
 
-START_TEST(ids_are_hex_and_back)
+TEST(ids_are_hex_and_back)
 {
     uint8_t id[TRACK_ID], back[TRACK_ID];
     for (int i = 0; i < TRACK_ID; i++)
@@ -69,9 +69,8 @@ START_TEST(ids_are_hex_and_back)
     ck_assert(!sessions_id_parse(back, ""));
     ck_assert(!sessions_id_parse(back, "0123456789abcdef0123456789abcdef0"));
 }
-END_TEST
 
-START_TEST(ids_begin_with_the_nodes_number)
+TEST(ids_begin_with_the_nodes_number)
 {
     struct sessions_cfg cfg = {.max = 100000, .keep = TRACK_KEEP, .number = 0xa7};
     struct sessions *s = sessions_new(&cfg, NULL);
@@ -83,7 +82,6 @@ START_TEST(ids_begin_with_the_nodes_number)
     }
     sessions_free(s);
 }
-END_TEST
 
 /* sessions_peek and sessions_decide; its level, or the error. */
 static int ask(struct sessions *s, const struct track_row *row, const struct question *q)
@@ -99,7 +97,7 @@ static int ask(struct sessions *s, const struct track_row *row, const struct que
     return rc ? rc : a.level;
 }
 
-START_TEST(what_is_on_its_way_was_decided_last)
+TEST(what_is_on_its_way_was_decided_last)
 {
     struct sessions *s = make(100);
     struct track_row row = make_row(0);
@@ -132,9 +130,8 @@ START_TEST(what_is_on_its_way_was_decided_last)
     ck_assert_int_eq(sessions_underway(&v, &explores, s, row.id, 1, &e), ERR_ABSENT);
     sessions_free(s);
 }
-END_TEST
 
-START_TEST(a_full_table_says_so_and_closed_ones_make_room)
+TEST(a_full_table_says_so_and_closed_ones_make_room)
 {
     struct sessions *s = make(100);
     struct track_row row[100];
@@ -161,9 +158,8 @@ START_TEST(a_full_table_says_so_and_closed_ones_make_room)
     ck_assert_uint_eq(stats.decisions, 600);
     sessions_free(s);
 }
-END_TEST
 
-START_TEST(the_silent_expire_first)
+TEST(the_silent_expire_first)
 {
     struct sessions *s = make(1000);
     struct track_row row[3];
@@ -203,9 +199,8 @@ START_TEST(the_silent_expire_first)
     ck_assert_int_eq(sessions_close(s, row[1].id, "", 61, &c, NULL), ERR_ABSENT);
     sessions_free(s);
 }
-END_TEST
 
-START_TEST(a_clock_set_back_keeps_nobody_alive)
+TEST(a_clock_set_back_keeps_nobody_alive)
 {
     struct sessions *s = make(10);
     struct track_row future = make_row(0), row = make_row(1);
@@ -227,10 +222,9 @@ START_TEST(a_clock_set_back_keeps_nobody_alive)
     ck_assert_int_eq(stats.live, 0);
     sessions_free(s);
 }
-END_TEST
 
 /* After the clock was set back nobody waits for another who does. */
-START_TEST(many_from_a_time_to_come_expire_together)
+TEST(many_from_a_time_to_come_expire_together)
 {
     struct sessions *s = make(10);
     for (int i = 0; i < 5; i++) {
@@ -248,10 +242,9 @@ START_TEST(many_from_a_time_to_come_expire_together)
     ck_assert(!sessions_expire(s, 10.5, 20.5, &c));
     sessions_free(s);
 }
-END_TEST
 
 /* What is refused is no word: whoever sends only that is as silent as before. */
-START_TEST(refused_reports_keep_nobody_alive)
+TEST(refused_reports_keep_nobody_alive)
 {
     struct sessions *s = make(10);
     struct track_row row[2] = {make_row(0), make_row(1)};
@@ -270,9 +263,8 @@ START_TEST(refused_reports_keep_nobody_alive)
     ck_assert_int_eq(sessions_close(s, row[0].id, "", 12, &c, NULL), 0); /* was closed */
     sessions_free(s);
 }
-END_TEST
 
-START_TEST(two_who_ask_at_once_get_one_answer)
+TEST(two_who_ask_at_once_get_one_answer)
 {
     struct sessions *s = make(10);
     struct track_row row = make_row(0);
@@ -295,9 +287,8 @@ START_TEST(two_who_ask_at_once_get_one_answer)
     ck_assert_int_eq(b.level, 1);
     sessions_free(s);
 }
-END_TEST
 
-START_TEST(nothing_is_allocated_after_the_start)
+TEST(nothing_is_allocated_after_the_start)
 {
     struct sessions *s = make(1000);
     struct track_row row[200];
@@ -326,7 +317,6 @@ START_TEST(nothing_is_allocated_after_the_start)
     ck_assert_int_eq(calls, 0);
     sessions_free(s);
 }
-END_TEST
 
 static void *make_failing(void *ctx, struct err *e)
 {
@@ -340,11 +330,10 @@ static void destroy(void *s)
     sessions_free(s);
 }
 
-START_TEST(every_failing_allocation_is_told)
+TEST(every_failing_allocation_is_told)
 {
     ck_assert_int_gt(alloc_each_fails(make_failing, destroy, NULL), 4);
 }
-END_TEST
 
 /* ---- many threads on few sessions ---- */
 
@@ -382,7 +371,7 @@ static void *ask_all(void *ctx)
     return NULL;
 }
 
-START_TEST(threads_share_sessions)
+TEST(threads_share_sessions)
 {
     struct crowd w = {.s = make(100)};
     for (int i = 0; i < SHARED; i++) {
@@ -413,7 +402,6 @@ START_TEST(threads_share_sessions)
     }
     sessions_free(w.s);
 }
-END_TEST
 
 /* ---- strict: a session that is forgotten while somebody waits for its record ---- */
 
@@ -444,7 +432,7 @@ static bool forgotten_waits(void)
     return state == 'S';
 }
 
-START_TEST(nobody_waits_for_what_was_forgotten)
+TEST(nobody_waits_for_what_was_forgotten)
 {
     struct sessions_cfg cfg = {
         .max = 4, .keep = TRACK_KEEP, .spare = 1000, .strict = true};
@@ -477,10 +465,9 @@ START_TEST(nobody_waits_for_what_was_forgotten)
     ck_assert(forgotten.over);
     sessions_free(s);
 }
-END_TEST
 
 /* What was counted for a profile that is deleted goes on as custom: no total falls. */
-START_TEST(a_slot_that_is_given_back_begins_anew)
+TEST(a_slot_that_is_given_back_begins_anew)
 {
     enum { SLOT = PROFILES_SLOT_CUSTOM + 1 };
     struct sessions *s = make(100);
@@ -505,29 +492,13 @@ START_TEST(a_slot_that_is_given_back_begins_anew)
     ck_assert_int_eq(c.row.slot, PROFILES_SLOT_CUSTOM);
     sessions_free(s);
 }
-END_TEST
 
-Suite *suite_serve_session_sessions(void);
-Suite *suite_serve_session_sessions(void)
-{
-    Suite *s = suite_create("serve/sessions");
-    TCase *t = tcase_create("serve/sessions");
-    tcase_set_timeout(t, 60);
-    tcase_add_test(t, a_live_session_takes_at_most_1536_bytes);
-    tcase_add_test(t, ids_are_hex_and_back);
-    tcase_add_test(t, ids_begin_with_the_nodes_number);
-    tcase_add_test(t, what_is_on_its_way_was_decided_last);
-    tcase_add_test(t, a_full_table_says_so_and_closed_ones_make_room);
-    tcase_add_test(t, the_silent_expire_first);
-    tcase_add_test(t, a_clock_set_back_keeps_nobody_alive);
-    tcase_add_test(t, many_from_a_time_to_come_expire_together);
-    tcase_add_test(t, refused_reports_keep_nobody_alive);
-    tcase_add_test(t, two_who_ask_at_once_get_one_answer);
-    tcase_add_test(t, nothing_is_allocated_after_the_start);
-    tcase_add_test(t, every_failing_allocation_is_told);
-    tcase_add_test(t, threads_share_sessions);
-    tcase_add_test(t, nobody_waits_for_what_was_forgotten);
-    tcase_add_test(t, a_slot_that_is_given_back_begins_anew);
-    suite_add_tcase(s, t);
-    return s;
-}
+SUITE_WITHIN(serve_session_sessions, 60, a_live_session_takes_at_most_1536_bytes,
+             ids_are_hex_and_back, ids_begin_with_the_nodes_number,
+             what_is_on_its_way_was_decided_last,
+             a_full_table_says_so_and_closed_ones_make_room, the_silent_expire_first,
+             a_clock_set_back_keeps_nobody_alive,
+             many_from_a_time_to_come_expire_together, refused_reports_keep_nobody_alive,
+             two_who_ask_at_once_get_one_answer, nothing_is_allocated_after_the_start,
+             every_failing_allocation_is_told, threads_share_sessions,
+             nobody_waits_for_what_was_forgotten, a_slot_that_is_given_back_begins_anew);

@@ -1,4 +1,5 @@
 #include "serve/session/track.h"
+#include "support/suites.h"
 
 #include <check.h>
 #include <math.h>
@@ -101,7 +102,7 @@ static int report(struct viewer *v, const struct outcome *o, bool final,
     return track_report(out, &v->track, &v->pool, &in, ++v->now, &v->changes, e);
 }
 
-START_TEST(a_repeat_gets_the_same_answer)
+TEST(a_repeat_gets_the_same_answer)
 {
     struct viewer v;
     begin(&v, 48);
@@ -113,9 +114,8 @@ START_TEST(a_repeat_gets_the_same_answer)
     ck_assert_int_eq(v.track.n, 2);
     end(&v);
 }
-END_TEST
 
-START_TEST(a_contradiction_is_refused_and_changes_nothing)
+TEST(a_contradiction_is_refused_and_changes_nothing)
 {
     struct viewer v;
     struct err e = {0};
@@ -138,9 +138,8 @@ START_TEST(a_contradiction_is_refused_and_changes_nothing)
     ck_assert_mem_eq(&before, &v.track, sizeof before);
     end(&v);
 }
-END_TEST
 
-START_TEST(next_bytes_may_be_left_out_of_a_repeat)
+TEST(next_bytes_may_be_left_out_of_a_repeat)
 {
     struct viewer v;
     begin(&v, 48);
@@ -156,9 +155,8 @@ START_TEST(next_bytes_may_be_left_out_of_a_repeat)
     ck_assert_int_eq(ask(&v, &q, NULL), ERR_CONFLICT);
     end(&v);
 }
-END_TEST
 
-START_TEST(rewards_are_computed_from_what_was_measured)
+TEST(rewards_are_computed_from_what_was_measured)
 {
     struct viewer v;
     begin(&v, 3);
@@ -188,9 +186,8 @@ START_TEST(rewards_are_computed_from_what_was_measured)
     ck_assert_int_eq(v.changes.not_followed, 1);
     end(&v);
 }
-END_TEST
 
-START_TEST(a_finished_video_is_a_terminal_trajectory)
+TEST(a_finished_video_is_a_terminal_trajectory)
 {
     struct viewer v;
     begin(&v, 3);
@@ -216,9 +213,8 @@ START_TEST(a_finished_video_is_a_terminal_trajectory)
     ck_assert(v.changes.closed && v.changes.row.terminal && !v.changes.has_traj);
     end(&v);
 }
-END_TEST
 
-START_TEST(the_replay_sees_what_the_decisions_saw)
+TEST(the_replay_sees_what_the_decisions_saw)
 {
     struct viewer v;
     begin(&v, 20);
@@ -247,9 +243,8 @@ START_TEST(the_replay_sees_what_the_decisions_saw)
     ck_assert_uint_eq(mask[7], 0xf);
     end(&v);
 }
-END_TEST
 
-START_TEST(another_level_never_teaches)
+TEST(another_level_never_teaches)
 {
     struct viewer v;
     begin(&v, 48);
@@ -279,9 +274,8 @@ START_TEST(another_level_never_teaches)
     ck_assert(!v.changes.row.terminal);
     end(&v);
 }
-END_TEST
 
-START_TEST(a_seek_cuts_and_goes_on)
+TEST(a_seek_cuts_and_goes_on)
 {
     struct viewer v;
     begin(&v, 48);
@@ -300,9 +294,8 @@ START_TEST(a_seek_cuts_and_goes_on)
     ck_assert(!v.changes.has_traj); /* chunk 30 alone had no state behind it */
     end(&v);
 }
-END_TEST
 
-START_TEST(the_chunk_just_played_may_be_asked_again)
+TEST(the_chunk_just_played_may_be_asked_again)
 {
     struct viewer v;
     begin(&v, 48);
@@ -314,9 +307,8 @@ START_TEST(the_chunk_just_played_may_be_asked_again)
     ck_assert_int_eq(v.track.n, 3);
     end(&v);
 }
-END_TEST
 
-START_TEST(a_missing_outcome_cuts)
+TEST(a_missing_outcome_cuts)
 {
     struct viewer v;
     begin(&v, 48);
@@ -329,9 +321,8 @@ START_TEST(a_missing_outcome_cuts)
     ck_assert_int_eq(v.changes.traj.n, 1);
     end(&v);
 }
-END_TEST
 
-START_TEST(what_the_player_chose_alone_is_kept_beside)
+TEST(what_the_player_chose_alone_is_kept_beside)
 {
     struct viewer v;
     begin(&v, 48);
@@ -357,9 +348,8 @@ START_TEST(what_the_player_chose_alone_is_kept_beside)
     ck_assert(h.reported && !h.followed);
     end(&v);
 }
-END_TEST
 
-START_TEST(a_late_outcome_counts_but_does_not_teach)
+TEST(a_late_outcome_counts_but_does_not_teach)
 {
     struct viewer v;
     begin(&v, 48);
@@ -380,9 +370,8 @@ START_TEST(a_late_outcome_counts_but_does_not_teach)
     ck_assert(!v.changes.has_traj);
     end(&v);
 }
-END_TEST
 
-START_TEST(long_play_is_cut_without_loss)
+TEST(long_play_is_cut_without_loss)
 {
     struct viewer v;
     begin(&v, 0);
@@ -398,9 +387,8 @@ START_TEST(long_play_is_cut_without_loss)
     ck_assert_int_le(v.track.n, TRACK_KEEP);
     end(&v);
 }
-END_TEST
 
-START_TEST(a_greedy_session_keeps_few_steps)
+TEST(a_greedy_session_keeps_few_steps)
 {
     struct viewer v;
     begin(&v, 0);
@@ -412,9 +400,8 @@ START_TEST(a_greedy_session_keeps_few_steps)
     end(&v);
     ck_assert_int_le(v.pool.used, TRACK_KEEP + 1);
 }
-END_TEST
 
-START_TEST(an_empty_pool_takes_the_oldest_of_its_own)
+TEST(an_empty_pool_takes_the_oldest_of_its_own)
 {
     struct viewer v;
     begin_with(&v, 0, TRACK_KEEP, 3);
@@ -432,9 +419,8 @@ START_TEST(an_empty_pool_takes_the_oldest_of_its_own)
     ck_assert_int_eq(ask_chunk(&w, 0), ERR_FULL);
     track_steps_release(&w.pool);
 }
-END_TEST
 
-START_TEST(final_closes_and_repeats_are_told)
+TEST(final_closes_and_repeats_are_told)
 {
     struct viewer v;
     begin(&v, 0);
@@ -455,9 +441,8 @@ START_TEST(final_closes_and_repeats_are_told)
     ck_assert_int_eq(ask(&v, &q, NULL), ERR_ABSENT);
     end(&v);
 }
-END_TEST
 
-START_TEST(external_rewards_stand_beside_ours)
+TEST(external_rewards_stand_beside_ours)
 {
     struct viewer v;
     begin(&v, 48);
@@ -480,7 +465,6 @@ START_TEST(external_rewards_stand_beside_ours)
                      ERR_ABSENT);
     end(&v);
 }
-END_TEST
 
 static void same_track(const struct viewer *v, const struct viewer *w)
 {
@@ -517,7 +501,7 @@ static void restore(struct viewer *w)
 }
 
 /* It goes on as the one that stayed, wherever the restart falls. */
-START_TEST(restored_steps_give_the_same_session)
+TEST(restored_steps_give_the_same_session)
 {
     struct viewer v, w;
     begin(&v, 0);
@@ -557,31 +541,15 @@ START_TEST(restored_steps_give_the_same_session)
     }
     end(&v);
 }
-END_TEST
 
-Suite *suite_serve_session_track(void);
-Suite *suite_serve_session_track(void)
-{
-    Suite *s = suite_create("serve/track");
-    TCase *t = tcase_create("serve/track");
-    tcase_add_test(t, a_repeat_gets_the_same_answer);
-    tcase_add_test(t, a_contradiction_is_refused_and_changes_nothing);
-    tcase_add_test(t, next_bytes_may_be_left_out_of_a_repeat);
-    tcase_add_test(t, rewards_are_computed_from_what_was_measured);
-    tcase_add_test(t, a_finished_video_is_a_terminal_trajectory);
-    tcase_add_test(t, the_replay_sees_what_the_decisions_saw);
-    tcase_add_test(t, another_level_never_teaches);
-    tcase_add_test(t, a_seek_cuts_and_goes_on);
-    tcase_add_test(t, the_chunk_just_played_may_be_asked_again);
-    tcase_add_test(t, a_missing_outcome_cuts);
-    tcase_add_test(t, what_the_player_chose_alone_is_kept_beside);
-    tcase_add_test(t, a_late_outcome_counts_but_does_not_teach);
-    tcase_add_test(t, long_play_is_cut_without_loss);
-    tcase_add_test(t, a_greedy_session_keeps_few_steps);
-    tcase_add_test(t, an_empty_pool_takes_the_oldest_of_its_own);
-    tcase_add_test(t, final_closes_and_repeats_are_told);
-    tcase_add_test(t, external_rewards_stand_beside_ours);
-    tcase_add_test(t, restored_steps_give_the_same_session);
-    suite_add_tcase(s, t);
-    return s;
-}
+SUITE(serve_session_track, a_repeat_gets_the_same_answer,
+      a_contradiction_is_refused_and_changes_nothing,
+      next_bytes_may_be_left_out_of_a_repeat, rewards_are_computed_from_what_was_measured,
+      a_finished_video_is_a_terminal_trajectory, the_replay_sees_what_the_decisions_saw,
+      another_level_never_teaches, a_seek_cuts_and_goes_on,
+      the_chunk_just_played_may_be_asked_again, a_missing_outcome_cuts,
+      what_the_player_chose_alone_is_kept_beside,
+      a_late_outcome_counts_but_does_not_teach, long_play_is_cut_without_loss,
+      a_greedy_session_keeps_few_steps, an_empty_pool_takes_the_oldest_of_its_own,
+      final_closes_and_repeats_are_told, external_rewards_stand_beside_ours,
+      restored_steps_give_the_same_session);

@@ -1,9 +1,10 @@
 #include "serve/session/traj.h"
+#include "support/suites.h"
 
 #include <check.h>
 #include <math.h>
 
-START_TEST(measurements_keep_the_newest)
+TEST(measurements_keep_the_newest)
 {
     struct traj_measured m = {0};
     for (int i = 1; i <= VIEW_HISTORY + 3; i++)
@@ -15,9 +16,8 @@ START_TEST(measurements_keep_the_newest)
     traj_measure(&m, 0, 1); /* an empty chunk says nothing */
     ck_assert_double_eq(m.bytes[VIEW_HISTORY - 1], VIEW_HISTORY + 3);
 }
-END_TEST
 
-START_TEST(rewards_are_scaled_and_bounded)
+TEST(rewards_are_scaled_and_bounded)
 {
     static struct traj t = {.n = 3};
     t.view = view_default();
@@ -33,9 +33,8 @@ START_TEST(rewards_are_scaled_and_bounded)
     ck_assert_double_eq((double)traj_reward(&t, 1), -TRAJ_REWARD);
     ck_assert_double_eq((double)traj_reward(&t, 2), TRAJ_REWARD);
 }
-END_TEST
 
-START_TEST(a_truncated_one_has_one_more_state)
+TEST(a_truncated_one_has_one_more_state)
 {
     static struct traj t = {.n = 2, .truncated = true};
     t.view = view_default();
@@ -57,16 +56,6 @@ START_TEST(a_truncated_one_has_one_more_state)
     ck_assert_mem_eq(cut, obs, sizeof cut);
     ck_assert_mem_ne(obs[1], obs[2], sizeof obs[1]); /* what step 1 measured shows */
 }
-END_TEST
 
-Suite *suite_serve_session_traj(void);
-Suite *suite_serve_session_traj(void)
-{
-    Suite *s = suite_create("serve/traj");
-    TCase *t = tcase_create("serve/traj");
-    tcase_add_test(t, measurements_keep_the_newest);
-    tcase_add_test(t, rewards_are_scaled_and_bounded);
-    tcase_add_test(t, a_truncated_one_has_one_more_state);
-    suite_add_tcase(s, t);
-    return s;
-}
+SUITE(serve_session_traj, measurements_keep_the_newest, rewards_are_scaled_and_bounded,
+      a_truncated_one_has_one_more_state);

@@ -7,8 +7,9 @@
 #include <string.h>
 
 #include "base/rng.h"
+#include "support/suites.h"
 
-START_TEST(rounded_to_six_decimals)
+TEST(rounded_to_six_decimals)
 {
     static const struct {
         double v;
@@ -35,10 +36,9 @@ START_TEST(rounded_to_six_decimals)
         emit_free(&o);
     }
 }
-END_TEST
 
 /* The digits are those of printf, of which only the zeros at the end are cut. */
-START_TEST(digits_are_those_of_printf)
+TEST(digits_are_those_of_printf)
 {
     struct rng r;
     rng_init(&r, 7, 0);
@@ -64,9 +64,8 @@ START_TEST(digits_are_those_of_printf)
     }
     emit_free(&o);
 }
-END_TEST
 
-START_TEST(whole_numbers_of_64_bits)
+TEST(whole_numbers_of_64_bits)
 {
     struct emit o = {0};
     emit_open(&o, '[');
@@ -78,9 +77,8 @@ START_TEST(whole_numbers_of_64_bits)
                            "18446744073709551615,100,-42,100000000000000,0]");
     emit_free(&o);
 }
-END_TEST
 
-START_TEST(objects_arrays_and_commas)
+TEST(objects_arrays_and_commas)
 {
     struct emit o = {0};
     emit_open(&o, '{');
@@ -97,9 +95,8 @@ START_TEST(objects_arrays_and_commas)
                            "\"f\":18446744073709551615,\"g\":null}");
     emit_free(&o);
 }
-END_TEST
 
-START_TEST(strings_are_safe)
+TEST(strings_are_safe)
 {
     struct emit o = {0};
     emit_string(&o, "</script> \"\\\n\x7f\x1f \xc3\xa4 \xf0\x9f\x98\x80");
@@ -114,9 +111,8 @@ START_TEST(strings_are_safe)
     ck_assert_ptr_null(strpbrk(o.at, "\x80\x90\xf4\xf5"));
     emit_free(&o);
 }
-END_TEST
 
-START_TEST(doubles_round_trip_in_the_shortest_form)
+TEST(doubles_round_trip_in_the_shortest_form)
 {
     char text[32];
     emit_format_double(text, 0.1);
@@ -163,9 +159,8 @@ START_TEST(doubles_round_trip_in_the_shortest_form)
         ck_assert_msg(strtod(text, NULL) == v.d, "%s", text);
     }
 }
-END_TEST
 
-START_TEST(the_buffer_grows_and_stops_at_the_limit)
+TEST(the_buffer_grows_and_stops_at_the_limit)
 {
     struct emit o = {0};
     char block[1000];
@@ -182,20 +177,7 @@ START_TEST(the_buffer_grows_and_stops_at_the_limit)
     ck_assert_uint_eq(o.n, 1000700);
     emit_free(&o);
 }
-END_TEST
 
-Suite *suite_serve_wire_emit(void);
-Suite *suite_serve_wire_emit(void)
-{
-    Suite *s = suite_create("serve/emit");
-    TCase *t = tcase_create("serve/emit");
-    tcase_add_test(t, rounded_to_six_decimals);
-    tcase_add_test(t, digits_are_those_of_printf);
-    tcase_add_test(t, whole_numbers_of_64_bits);
-    tcase_add_test(t, objects_arrays_and_commas);
-    tcase_add_test(t, strings_are_safe);
-    tcase_add_test(t, doubles_round_trip_in_the_shortest_form);
-    tcase_add_test(t, the_buffer_grows_and_stops_at_the_limit);
-    suite_add_tcase(s, t);
-    return s;
-}
+SUITE(serve_wire_emit, rounded_to_six_decimals, digits_are_those_of_printf,
+      whole_numbers_of_64_bits, objects_arrays_and_commas, strings_are_safe,
+      doubles_round_trip_in_the_shortest_form, the_buffer_grows_and_stops_at_the_limit);

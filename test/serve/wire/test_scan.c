@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "support/alloc.h"
+#include "support/suites.h"
 
 struct body {
     bool has_object; /* the first member, at place 0 */
@@ -53,7 +54,7 @@ static bool takes(struct body *b, const char *body)
     return scan(b, body, strlen(body));
 }
 
-START_TEST(every_kind_is_read)
+TEST(every_kind_is_read)
 {
     struct body b;
     alloc_watch();
@@ -76,10 +77,9 @@ START_TEST(every_kind_is_read)
                         "\"whole\":null,\"text\":\"\", \"number\" : 0 } \n"));
     ck_assert(!b.yes && b.has_yes && !b.has_object && b.whole == -7 && b.n_list == 0);
 }
-END_TEST
 
 /* Each is refused, and accepted again when the fault is mended. */
-START_TEST(what_is_unusual_is_left_to_others)
+TEST(what_is_unusual_is_left_to_others)
 {
     static const char *const bad[] = {
         "",
@@ -149,9 +149,8 @@ START_TEST(what_is_unusual_is_left_to_others)
     for (size_t n = 0; n < strlen(whole); n++)
         ck_assert(!scan(&b, whole, n));
 }
-END_TEST
 
-START_TEST(numbers_are_those_of_strtod)
+TEST(numbers_are_those_of_strtod)
 {
     static const char *const some[] = {"0",
                                        "-0.0",
@@ -194,16 +193,6 @@ START_TEST(numbers_are_those_of_strtod)
     /* a whole number has no sign of zero: it is an integer to jansson */
     ck_assert(takes(&b, "{\"number\":-0}") && !signbit(b.number));
 }
-END_TEST
 
-Suite *suite_serve_wire_scan(void);
-Suite *suite_serve_wire_scan(void)
-{
-    Suite *s = suite_create("serve/scan");
-    TCase *t = tcase_create("serve/scan");
-    tcase_add_test(t, every_kind_is_read);
-    tcase_add_test(t, what_is_unusual_is_left_to_others);
-    tcase_add_test(t, numbers_are_those_of_strtod);
-    suite_add_tcase(s, t);
-    return s;
-}
+SUITE(serve_wire_scan, every_kind_is_read, what_is_unusual_is_left_to_others,
+      numbers_are_those_of_strtod);

@@ -6,6 +6,7 @@
 
 #include "serve/wire/emit.h"
 #include "serve/wire/wire_put.h"
+#include "support/suites.h"
 
 static struct err e;
 static struct session_open in;
@@ -37,7 +38,7 @@ static int parse_reward(const char *s)
     return wire_reward(&reward, s, strlen(s), &e);
 }
 
-START_TEST(what_came_of_a_chunk)
+TEST(what_came_of_a_chunk)
 {
     struct underway_in u;
     const char *body =
@@ -50,7 +51,6 @@ START_TEST(what_came_of_a_chunk)
     ck_assert_int_eq(wire_underway(&u, body, strlen(body), &e), ERR_INVALID);
     ck_assert_str_eq(e.field, "buffer_s");
 }
-END_TEST
 
 static int parse_decide(const char *s)
 {
@@ -64,7 +64,7 @@ static int parse_profile(const char *s)
     return wire_profile(&profile, s, strlen(s), &e);
 }
 
-START_TEST(orders_for_routers)
+TEST(orders_for_routers)
 {
     static const struct {
         const char *body, *field; /* NULL: accepted */
@@ -92,9 +92,8 @@ START_TEST(orders_for_routers)
         ck_assert_str_eq(e.field, "updates");
     }
 }
-END_TEST
 
-START_TEST(a_session_with_everything)
+TEST(a_session_with_everything)
 {
     ck_assert_int_eq(
         parse_open("{\"ladder_kbps\":[300,750.5,1200],\"chunk_s\":4,\"chunks\":48.0,"
@@ -111,9 +110,8 @@ START_TEST(a_session_with_everything)
     ck_assert(in.has_key && in.key == UINT64_MAX);
     ck_assert(in.has_next && in.next_bytes[1] == 0.0 && in.next_bytes[2] == 600000.0);
 }
-END_TEST
 
-START_TEST(a_session_with_the_least)
+TEST(a_session_with_the_least)
 {
     ck_assert_int_eq(
         parse_open("{\"ladder_kbps\":[300,750],\"chunk_s\":2,\"profile\":null}"), 0);
@@ -121,9 +119,8 @@ START_TEST(a_session_with_the_least)
     ck_assert_int_eq(in.chunks, 0);
     ck_assert(in.buffer_max_s == WIRE_BUFFER_MAX_S);
 }
-END_TEST
 
-START_TEST(a_question_and_its_last_chunk)
+TEST(a_question_and_its_last_chunk)
 {
     ck_assert_int_eq(
         parse_question("{\"chunk\":7,\"buffer_s\":12.25,\"last\":{\"chunk\":6,"
@@ -136,9 +133,8 @@ START_TEST(a_question_and_its_last_chunk)
     ck_assert_int_eq(parse_question("{\"chunk\":0,\"buffer_s\":0}"), 0);
     ck_assert(!question.has_last && !question.has_next);
 }
-END_TEST
 
-START_TEST(the_three_kinds_of_report)
+TEST(the_three_kinds_of_report)
 {
     ck_assert_int_eq(
         parse_reward("{\"chunk\":47,\"level\":1,\"bytes\":9,\"download_s\":1,"
@@ -158,9 +154,8 @@ START_TEST(the_three_kinds_of_report)
     ck_assert_int_eq(parse_reward("{\"chunk\":3}"), ERR_INVALID);
     ck_assert_str_eq(e.field, "level");
 }
-END_TEST
 
-START_TEST(a_stateless_question)
+TEST(a_stateless_question)
 {
     ck_assert_int_eq(
         parse_decide(
@@ -184,9 +179,8 @@ START_TEST(a_stateless_question)
                      ERR_INVALID);
     ck_assert_str_eq(e.field, "download_s");
 }
-END_TEST
 
-START_TEST(a_profile)
+TEST(a_profile)
 {
     ck_assert_int_eq(parse_profile("{\"mu\":[1,1,6],\"utility\":\"pamoe\"}"), 0);
     ck_assert(profile.qoe.utility == QOE_PAMOE && profile.qoe.mu_stall == 6.0);
@@ -203,7 +197,6 @@ START_TEST(a_profile)
                      ERR_INVALID);
     ck_assert_str_eq(e.field, "utility");
 }
-END_TEST
 
 #define LEAST "\"ladder_kbps\":[300,750],\"chunk_s\":4"
 static const struct {
@@ -250,7 +243,7 @@ static const struct {
      "content_id", ERR_RANGE},
 };
 
-START_TEST(bad_sessions_name_the_field)
+TEST(bad_sessions_name_the_field)
 {
     int rc = parse_open(bad[_i].body);
     ck_assert_msg(rc == bad[_i].code && e.code == rc &&
@@ -258,9 +251,8 @@ START_TEST(bad_sessions_name_the_field)
                   "%s gave %d, field '%s': %s", bad[_i].body, rc, e.field, e.detail);
     ck_assert_str_ne(e.detail, "");
 }
-END_TEST
 
-START_TEST(nested_fields_have_a_path)
+TEST(nested_fields_have_a_path)
 {
     ck_assert_int_eq(
         parse_question("{\"chunk\":1,\"buffer_s\":2,\"last\":{\"chunk\":0}}"),
@@ -274,18 +266,16 @@ START_TEST(nested_fields_have_a_path)
                      ERR_INVALID);
     ck_assert_str_eq(e.field, "last");
 }
-END_TEST
 
-START_TEST(deep_nesting_is_an_error_and_no_crash)
+TEST(deep_nesting_is_an_error_and_no_crash)
 {
     char body[16384];
     memset(body, '[', sizeof body - 1);
     body[sizeof body - 1] = '\0';
     ck_assert_int_eq(parse_open(body), ERR_INVALID);
 }
-END_TEST
 
-START_TEST(what_is_written_can_be_read_again)
+TEST(what_is_written_can_be_read_again)
 {
     struct answer a = {.chunk = 3,
                        .level = 1,
@@ -317,9 +307,8 @@ START_TEST(what_is_written_can_be_read_again)
     ck_assert_ptr_nonnull(strstr(o.at, "\"mode\":\"fallback\""));
     emit_free(&o);
 }
-END_TEST
 
-START_TEST(history_as_csv)
+TEST(history_as_csv)
 {
     struct history_step steps[2] = {{.chunk = 0,
                                      .level = 1,
@@ -347,26 +336,9 @@ START_TEST(history_as_csv)
                      "1,,0,300,0,0,0,0,,,,,,0,0,4\r\n");
     emit_free(&o);
 }
-END_TEST
 
-Suite *suite_serve_wire_wire(void);
-Suite *suite_serve_wire_wire(void)
-{
-    Suite *s = suite_create("serve/wire");
-    TCase *t = tcase_create("serve/wire");
-    tcase_add_test(t, a_session_with_everything);
-    tcase_add_test(t, a_session_with_the_least);
-    tcase_add_test(t, a_question_and_its_last_chunk);
-    tcase_add_test(t, the_three_kinds_of_report);
-    tcase_add_test(t, a_stateless_question);
-    tcase_add_test(t, a_profile);
-    tcase_add_loop_test(t, bad_sessions_name_the_field, 0, sizeof bad / sizeof *bad);
-    tcase_add_test(t, nested_fields_have_a_path);
-    tcase_add_test(t, deep_nesting_is_an_error_and_no_crash);
-    tcase_add_test(t, what_is_written_can_be_read_again);
-    tcase_add_test(t, history_as_csv);
-    tcase_add_test(t, orders_for_routers);
-    tcase_add_test(t, what_came_of_a_chunk);
-    suite_add_tcase(s, t);
-    return s;
-}
+SUITE(serve_wire_wire, a_session_with_everything, a_session_with_the_least,
+      a_question_and_its_last_chunk, the_three_kinds_of_report, a_stateless_question,
+      a_profile, ROWS(bad_sessions_name_the_field, bad), nested_fields_have_a_path,
+      deep_nesting_is_an_error_and_no_crash, what_is_written_can_be_read_again,
+      history_as_csv, orders_for_routers, what_came_of_a_chunk);
