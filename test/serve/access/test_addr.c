@@ -111,7 +111,7 @@ TEST(networks)
     ck_assert(!addr_in(&nets, &v4));
 }
 
-TEST(slips_are_told)
+TEST(malformed_networks_are_errors)
 {
     static const char *const bad[] = {
         "10.0.0.1/8", "10.0.0.0/33",  "10.0.0.0/",   "10/8",          "::1/129",
@@ -132,7 +132,7 @@ TEST(slips_are_told)
     ck_assert_int_eq(addr_nets_parse(&nets, many, "t", &e), ERR_RANGE);
 }
 
-/* First and last of every range, and its neighbours where those are at large. */
+/* First and last address of every range, and the neighbours that are global. */
 TEST(private_addresses)
 {
     static const char *const inside[] = {"0.0.0.0",
@@ -219,7 +219,7 @@ TEST(private_addresses)
     }
 }
 
-/* Every /16 of IPv4, as it is and within IPv6, against the rule said once more in words. */
+/* Every /16 of IPv4, plain and within IPv6, against a second statement of the rule. */
 TEST(private_addresses_one_after_the_other)
 {
     for (unsigned hi = 0; hi < 0x10000; hi++) {
@@ -242,4 +242,4 @@ TEST(private_addresses_one_after_the_other)
 
 SUITE(serve_access_addr, addresses_are_read_and_written, sockets_have_them_too,
       loopback_and_subscribers, private_addresses, private_addresses_one_after_the_other,
-      networks, slips_are_told);
+      networks, malformed_networks_are_errors);

@@ -58,7 +58,7 @@ TEST(each_limit_counts_for_itself)
     ck_assert_uint_eq(s.session, 1);
 }
 
-TEST(what_is_no_session_is_not_counted_as_one)
+TEST(ids_that_are_no_session_are_not_limited)
 {
     struct admit_cfg cfg = admit_cfg_default();
     cfg.session_rate = .01;
@@ -75,7 +75,7 @@ TEST(what_is_no_session_is_not_counted_as_one)
             admit_session(a, &c, ids[i % (sizeof ids / sizeof *ids)], 100), 0);
 }
 
-TEST(who_is_at_home_and_what_is_off_is_free)
+TEST(local_clients_and_disabled_limits_are_free)
 {
     struct admit_cfg cfg = {.proxy_header = "forwarded", .open_rate = .1};
     make(&cfg);
@@ -85,7 +85,7 @@ TEST(who_is_at_home_and_what_is_off_is_free)
         ck_assert_double_eq(admit_open(a, &home, 100), 0);
         ck_assert_double_eq(admit_address(a, &c, 100), 0);
     }
-    /* a request of a test has no connection, so nobody sent it */
+    /* a request of a test has no connection, so its address is unknown */
     struct http_request q = {.method = HTTP_GET, .path = "/"};
     admit_client(&c, a, &q);
     ck_assert(!c.known && !c.limited);
@@ -103,7 +103,7 @@ TEST(a_subscriber_has_one_allowance)
     ck_assert_double_eq(admit_open(a, &next, 100), 0);
 }
 
-TEST(bad_settings_are_told)
+TEST(bad_settings_are_errors)
 {
     struct admit_cfg cfg = admit_cfg_default();
     e = (struct err){0};
@@ -134,6 +134,6 @@ TEST(memory_may_run_out)
 }
 
 SUITE_SET_UP(serve_access_admit, 0, NULL, teardown, each_limit_counts_for_itself,
-             what_is_no_session_is_not_counted_as_one,
-             who_is_at_home_and_what_is_off_is_free, a_subscriber_has_one_allowance,
-             bad_settings_are_told, memory_may_run_out);
+             ids_that_are_no_session_are_not_limited,
+             local_clients_and_disabled_limits_are_free, a_subscriber_has_one_allowance,
+             bad_settings_are_errors, memory_may_run_out);

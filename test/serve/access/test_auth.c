@@ -68,7 +68,7 @@ TEST(any_origin_must_be_asked_for)
     ck_assert_int_eq(auth_origin(a, "https://x.example", "h"), AUTH_OUR_ORIGIN);
 }
 
-TEST(malformed_origins_are_told)
+TEST(malformed_origins_are_errors)
 {
     static const char *const bad[] = {"player.example.org", "https://x.example/",
                                       "ftp://x.example", "https://"};
@@ -97,4 +97,4 @@ TEST(tokens)
 }
 
 SUITE_SET_UP(serve_access_auth, 0, NULL, drop, hosts, origins,
-             any_origin_must_be_asked_for, malformed_origins_are_told, tokens);
+             any_origin_must_be_asked_for, malformed_origins_are_errors, tokens);

@@ -31,7 +31,7 @@ static void rfc7239(const char *want, const char *peer, const char *value)
     client_is(want, peer, FORWARDED_RFC7239, value);
 }
 
-TEST(strangers_are_not_believed)
+TEST(headers_of_untrusted_peers_are_ignored)
 {
     x_for("198.51.100.9", "198.51.100.9", "1.2.3.4");
     x_for("198.51.100.9", "198.51.100.9", "127.0.0.1");
@@ -57,7 +57,7 @@ TEST(the_walk_is_from_the_right)
     x_for("2001:4::1", "127.0.0.1", "2001:4::1");
 }
 
-TEST(what_is_no_address_ends_the_walk)
+TEST(a_malformed_address_ends_the_walk)
 {
     static const char *const broken[] = {
         "",          "unknown", "1.2.3.4,",      "1.2.3.4, unknown", "1.2.3.4 5.6.7.8",
@@ -81,11 +81,11 @@ TEST(the_standard_header)
     rfc7239("192.0.2.43", "127.0.0.1", "for=6.6.6.6, for=192.0.2.43,for=10.0.0.2");
     rfc7239("192.0.2.43", "127.0.0.1", "proto=https ; FOR=192.0.2.43");
     rfc7239("10.0.0.2", "127.0.0.1", "for=6.6.6.6, for=_hidden, for=10.0.0.2");
-    /* an element without for= is one that says nothing */
+    /* an element without for= has no address */
     rfc7239("127.0.0.1", "127.0.0.1", "for=1.2.3.4, proto=https");
 }
 
-TEST(broken_quotes_of_a_client_do_not_swallow_what_a_proxy_adds)
+TEST(broken_quotes_of_a_client_do_not_hide_entries_of_proxies)
 {
     static const char *const forged[] = {
         "for=\", for=1.2.3.4",                     /* an open quote, then the proxy's */
@@ -115,6 +115,6 @@ TEST(names)
     ck_assert_str_eq(e.field, "proxy-header");
 }
 
-SUITE(serve_access_forwarded, strangers_are_not_believed, the_walk_is_from_the_right,
-      what_is_no_address_ends_the_walk, the_standard_header,
-      broken_quotes_of_a_client_do_not_swallow_what_a_proxy_adds, names);
+SUITE(serve_access_forwarded, headers_of_untrusted_peers_are_ignored,
+      the_walk_is_from_the_right, a_malformed_address_ends_the_walk, the_standard_header,
+      broken_quotes_of_a_client_do_not_hide_entries_of_proxies, names);

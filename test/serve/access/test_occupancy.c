@@ -129,11 +129,11 @@ static void free_occupancy(void *made)
     occupancy_free(made);
 }
 
-TEST(memory_that_runs_out_is_said)
+TEST(every_failing_allocation_is_an_error)
 {
     ck_assert_int_ge(alloc_each_fails(make_occupancy, free_occupancy, NULL), 2);
 }
 
 SUITE(serve_access_occupancy, each_address_has_its_own_share, amounts_count_together,
       ipv6_counts_by_its_64_bits, addresses_that_hold_nothing_take_no_room,
-      threads_never_hold_more_than_the_limit, memory_that_runs_out_is_said);
+      threads_never_hold_more_than_the_limit, every_failing_allocation_is_an_error);

@@ -35,7 +35,7 @@ TEST(a_burst_then_the_rate)
     ck_assert_double_eq(take(q, 1, 1000.125), .125);
     ck_assert_double_eq(take(q, 1, 1000.25), 0);
     ck_assert_double_eq(take(q, 1, 1000.25), .25);
-    /* others owe nothing, and time gives it all back, but no more than all */
+    /* other keys owe nothing; time fills the bucket, but not above its size */
     ck_assert_double_eq(take(q, 2, 1000.25), 0);
     for (int i = 0; i < 10; i++)
         ck_assert_double_eq(take(q, 1, 2000), 0);
@@ -94,7 +94,7 @@ TEST(it_is_a_token_bucket)
     quota_free(q);
 }
 
-TEST(a_million_keys_make_nobody_else_wait)
+TEST(a_million_keys_delay_no_other_key)
 {
     struct quota *q = make(1, 2, 4096);
     /* the innocent asks now and then, the flood uses a key once or twice */
@@ -106,7 +106,7 @@ TEST(a_million_keys_make_nobody_else_wait)
     quota_free(q);
 }
 
-TEST(who_owes_most_is_remembered_longest)
+TEST(the_bucket_that_owes_most_stays_longest)
 {
     struct quota *q = make(1, 100, 64);
     for (int i = 0; i < 100; i++)
@@ -160,5 +160,5 @@ TEST(memory_may_run_out)
 
 SUITE(serve_access_quota, a_burst_then_the_rate, a_slow_rate_still_allows_one,
       the_first_is_let_in_at_any_time, it_is_a_token_bucket,
-      a_million_keys_make_nobody_else_wait, who_owes_most_is_remembered_longest,
+      a_million_keys_delay_no_other_key, the_bucket_that_owes_most_stays_longest,
       threads_do_not_take_more, memory_may_run_out);

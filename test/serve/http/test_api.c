@@ -521,7 +521,7 @@ TEST(metrics_are_prometheus_text_and_move)
 
 /* ---- starting ---- */
 
-TEST(what_a_node_refuses)
+TEST(a_node_refuses_bad_settings)
 {
     struct err e = {0};
     struct node_cfg cfg = node_cfg_default();
@@ -555,9 +555,9 @@ TEST(what_a_node_refuses)
     ck_assert_int_eq(e.code, ERR_ABSENT);
 }
 
-TEST(a_request_under_way_is_answered_before_the_end)
+TEST(a_request_in_progress_is_answered_before_the_end)
 {
-    /* its head is there when the node is told to stop, its body comes after */
+    /* the head arrives before the node's stop, the body after it */
     int fd = raw_connect(node_port(node)), other = raw_connect(node_port(node));
     raw_text(
         fd,
@@ -581,5 +581,5 @@ SUITE_SET_UP(serve_http_api, 60, setup, teardown, openapi_and_the_route_table_ag
              hosts_that_are_not_ours, foreign_pages_may_not_write_nor_read,
              allowed_pages_may, missing_paths_and_methods,
              writing_profiles_needs_the_token, a_draining_daemon_takes_no_new_sessions,
-             metrics_are_prometheus_text_and_move, what_a_node_refuses,
-             a_request_under_way_is_answered_before_the_end);
+             metrics_are_prometheus_text_and_move, a_node_refuses_bad_settings,
+             a_request_in_progress_is_answered_before_the_end);

@@ -140,7 +140,7 @@ static int status_of(int fd)
     return a.status;
 }
 
-/* The worker goes round in order: who is answered now was read after all that was sent before. */
+/* The worker reads in order: a request answered now was read after all requests sent before it. */
 static void others_are_answered(void)
 {
     ck_assert_int_eq(get("/healthz"), 200);
@@ -158,7 +158,7 @@ static void not_answered(int fd)
     ck_assert_int_eq(errno, EAGAIN);
 }
 
-TEST(others_are_answered_while_a_profile_grows)
+TEST(requests_are_answered_while_a_profile_grows)
 {
     gate_set(true);
     int fd = put("night", true);
@@ -205,7 +205,7 @@ TEST(changes_of_one_name_come_in_their_order)
     ck_assert_int_eq(status_of(fourth), 404);
 }
 
-TEST(what_is_wrong_is_said_at_once)
+TEST(errors_are_answered_at_once)
 {
     gate_set(true);
     int fd = put("night", false);
@@ -319,7 +319,7 @@ static void *stop_main(void *ctx)
     return NULL;
 }
 
-TEST(the_end_finishes_what_runs)
+TEST(the_end_finishes_running_changes)
 {
     pthread_t stopper;
     gate_set(true);
@@ -341,7 +341,7 @@ TEST(the_end_finishes_what_runs)
 }
 
 /* A job that outlasts the grace: its client is cut off, and nothing is left behind. */
-TEST(the_end_cuts_who_waits_too_long)
+TEST(the_end_cuts_clients_that_wait_too_long)
 {
     pthread_t stopper;
     node_stop(node);
@@ -363,8 +363,8 @@ TEST(the_end_cuts_who_waits_too_long)
 }
 
 SUITE_SET_UP(serve_http_api_profiles, 60, setup, teardown,
-             others_are_answered_while_a_profile_grows,
-             changes_of_one_name_come_in_their_order, what_is_wrong_is_said_at_once,
+             requests_are_answered_while_a_profile_grows,
+             changes_of_one_name_come_in_their_order, errors_are_answered_at_once,
              a_client_that_leaves_changes_nothing, too_many_are_refused,
              a_deleted_profile_is_shown_nowhere, a_reload_takes_nothing_back,
-             the_end_finishes_what_runs, the_end_cuts_who_waits_too_long);
+             the_end_finishes_running_changes, the_end_cuts_clients_that_wait_too_long);

@@ -68,7 +68,7 @@ static void publish(int from, int to)
 TEST(events_and_stats_in_order)
 {
     struct reply r;
-    publish(0, 1); /* nobody watches yet */
+    publish(0, 1); /* no watcher yet */
     ck_assert(!events_watched(ev));
     watch(&r, UINT64_MAX, false);
     ck_assert(events_watched(ev));
@@ -97,7 +97,7 @@ TEST(a_reconnect_continues)
     reply_drop(&r);
 }
 
-TEST(who_falls_behind_is_told)
+TEST(a_slow_watcher_gets_the_number_of_lost_events)
 {
     struct reply r;
     watch(&r, UINT64_MAX, false);
@@ -151,5 +151,5 @@ TEST(too_long_is_dropped_whole)
 }
 
 SUITE_SET_UP(serve_http_events, 0, setup, teardown, events_and_stats_in_order,
-             a_reconnect_continues, who_falls_behind_is_told, only_stats,
-             watchers_are_counted, too_long_is_dropped_whole);
+             a_reconnect_continues, a_slow_watcher_gets_the_number_of_lost_events,
+             only_stats, watchers_are_counted, too_long_is_dropped_whole);

@@ -1,4 +1,4 @@
-/* Histories slice by slice: all steps once and in order, and nobody else reads the store. */
+/* Histories slice by slice: all steps once and in order, and no other thread reads the store. */
 #include "serve/http/histories.h"
 
 #include <check.h>
@@ -21,7 +21,7 @@ static struct served f;
 static struct histories *h;
 static int bell;
 
-/* SQLite, with a look at who reads histories and how much at a time. */
+/* SQLite; records which thread reads histories, and the number of steps. */
 static struct {
     struct store inner;
     pthread_t asker;
@@ -84,7 +84,7 @@ static void wait_bell(void)
     ck_assert_int_eq(read(bell, &rung, sizeof rung), sizeof rung);
 }
 
-/* All that it says, as text, with small pulls. */
+/* The whole answer as text, read by small pulls. */
 static char *text_of(struct histories_answer *a)
 {
     size_t n = 0, cap = 1 << 22;

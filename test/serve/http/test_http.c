@@ -17,7 +17,7 @@
 #include "support/raw.h"
 #include "support/suites.h"
 
-/* One server in a thread of its own, whose handler says what it saw. */
+/* A server in a thread of its own, whose handler echoes the request. */
 struct server {
     struct http *http;
     int port, wake;
@@ -192,7 +192,7 @@ TEST(pipelined_requests_are_answered_in_order)
 
 /* The status, the kind, the length and the body are each request's own, and the Date is
  * there once. */
-TEST(answers_that_are_used_again_are_new_ones)
+TEST(reused_responses_have_new_contents)
 {
     static const struct {
         const char *path, *kind;
@@ -236,7 +236,7 @@ TEST(answers_that_are_used_again_are_new_ones)
     close(other);
 }
 
-TEST(headers_may_be_as_long_as_is_said)
+TEST(headers_may_be_as_long_as_documented)
 {
     char text[16384];
     size_t n =
@@ -406,7 +406,7 @@ static void wait_for(_Atomic int *what, int n)
     }
 }
 
-TEST(a_waiting_stream_blocks_nobody_and_burns_nothing)
+TEST(a_waiting_stream_blocks_no_client_and_takes_no_cpu)
 {
     int fd = raw_connect(srv.port);
     raw_text(fd, "GET /later HTTP/1.1\r\nHost: h\r\n\r\n");
@@ -455,7 +455,7 @@ TEST(streams_with_a_length_and_broken_ones)
 }
 
 /* neither waits for the timeout of a minute */
-TEST(clients_that_leave_in_mid_request_are_let_go)
+TEST(clients_that_leave_within_a_request_are_closed)
 {
     int half = raw_connect(srv.port), idle = raw_connect(srv.port);
     raw_text(half, "POST /x HTTP/1.1\r\nHost: h\r\nContent-Length: 9\r\n\r\nhal");
@@ -473,7 +473,7 @@ TEST(a_request_that_never_ends_is_cut)
     struct http_cfg cfg = http_cfg_default();
     cfg.request_s = .05;
     start_with(&cfg);
-    /* never silent, in the head and in the body */
+    /* bytes trickle, in the head and in the body */
     static const char *const begun[] = {
         "GET / HTTP/1.1\r\nHost: h\r\nX: ",
         "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 9000\r\n\r\n"};
@@ -490,7 +490,7 @@ TEST(a_request_that_never_ends_is_cut)
     }
 }
 
-TEST(when_all_places_are_taken_the_slowest_make_room)
+TEST(when_all_places_are_taken_the_slowest_are_closed)
 {
     stop();
     struct http_cfg cfg = http_cfg_default();
@@ -552,11 +552,11 @@ TEST(a_closed_loop_of_connections_does_not_stall)
 SUITE_SET_UP(
     serve_http_http, 30, start, stop, a_request_arrives_whole, bytes_may_come_one_by_one,
     chunked_bodies_are_read, pipelined_requests_are_answered_in_order,
-    answers_that_are_used_again_are_new_ones, headers_may_be_as_long_as_is_said,
+    reused_responses_have_new_contents, headers_may_be_as_long_as_documented,
     a_half_closed_client_gets_its_answer, ROWS(every_line_ends_in_cr_lf, lines),
     ROWS(smuggling_is_refused, smuggled), a_large_body_is_413_and_the_limit_itself_is_not,
-    an_error_is_json_and_escaped, a_waiting_stream_blocks_nobody_and_burns_nothing,
-    streams_with_a_length_and_broken_ones, clients_that_leave_in_mid_request_are_let_go,
-    a_request_that_never_ends_is_cut, when_all_places_are_taken_the_slowest_make_room,
+    an_error_is_json_and_escaped, a_waiting_stream_blocks_no_client_and_takes_no_cpu,
+    streams_with_a_length_and_broken_ones, clients_that_leave_within_a_request_are_closed,
+    a_request_that_never_ends_is_cut, when_all_places_are_taken_the_slowest_are_closed,
     a_watcher_that_leaves_is_noticed, stopping_ends_open_streams,
     ROWS(a_closed_loop_of_connections_does_not_stall, crowd));

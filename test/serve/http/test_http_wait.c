@@ -115,7 +115,7 @@ static void wait_for(_Atomic int *what, int n)
 
 static struct raw_answer a;
 
-/* A request of nothing special is answered: who waits keeps nobody else. */
+/* A plain request is answered: a waiting request does not block it. */
 static void somebody_else(void)
 {
     raw_ask(&a, srv.port, "GET /x HTTP/1.1\r\nHost: h\r\n\r\n");
@@ -167,7 +167,7 @@ static void reset(int fd)
     close(fd);
 }
 
-TEST(who_leaves_is_not_waited_for)
+TEST(a_client_that_leaves_ends_its_wait)
 {
     int polite = raw_connect(srv.port), rude = raw_connect(srv.port);
     raw_text(polite, "GET /0 HTTP/1.1\r\nHost: h\r\n\r\n");
@@ -185,7 +185,7 @@ TEST(who_leaves_is_not_waited_for)
     ck_assert_int_eq(srv.later[0].done + srv.later[1].done, 2);
 }
 
-TEST(the_end_waits_for_nobody)
+TEST(the_end_does_not_wait)
 {
     int fd = raw_connect(srv.port);
     raw_text(fd, "GET /2 HTTP/1.1\r\nHost: h\r\n\r\n");
@@ -197,7 +197,7 @@ TEST(the_end_waits_for_nobody)
     close(fd);
 }
 
-TEST(a_reply_that_is_not_sent_lets_go)
+TEST(a_reply_that_is_not_sent_frees_its_wait)
 {
     struct reply r;
     struct later l = {0};
@@ -211,5 +211,5 @@ TEST(a_reply_that_is_not_sent_lets_go)
 }
 
 SUITE_SET_UP(serve_http_http_wait, 60, start, stop, comes_when_the_bell_rings,
-             who_leaves_is_not_waited_for, the_end_waits_for_nobody,
-             a_reply_that_is_not_sent_lets_go);
+             a_client_that_leaves_ends_its_wait, the_end_does_not_wait,
+             a_reply_that_is_not_sent_frees_its_wait);

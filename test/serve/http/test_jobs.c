@@ -88,8 +88,8 @@ TEST(they_run_one_by_one_and_ring)
     close(bell);
 }
 
-/* One that runs and one that waits: both are done, and nobody is rung for. */
-TEST(what_is_dropped_is_done)
+/* A running and a waiting job: both are finished, and no eventfd is written. */
+TEST(a_dropped_job_is_finished)
 {
     int bell = eventfd(0, EFD_NONBLOCK);
     eventfd_t rung;
@@ -125,7 +125,7 @@ TEST(more_than_max_are_refused)
     ck_assert_int_eq(gate.freed, 3);
 }
 
-TEST(what_was_not_begun_at_the_end_is_not_done)
+TEST(a_job_that_waits_at_the_stop_is_not_run)
 {
     int bell = eventfd(0, 0);
     eventfd_t rung;
@@ -135,7 +135,7 @@ TEST(what_was_not_begun_at_the_end_is_not_done)
     void *runs = begin(j, 0, -1, NULL);
     gate_await(1);
     void *waits = begin(j, 1, bell, NULL);
-    jobs_drop(begin(j, 2, -1, NULL)); /* and nobody waits for this one */
+    jobs_drop(begin(j, 2, -1, NULL)); /* no client waits for this one */
     jobs_stop(j);
     ck_assert_int_eq(eventfd_read(bell, &rung), 0);
     ck_assert(jobs_ready(waits));
@@ -169,6 +169,6 @@ TEST(memory_may_run_out)
     ck_assert_int_ge(alloc_each_fails(make_one, destroy, NULL), 1);
 }
 
-SUITE(serve_http_jobs, they_run_one_by_one_and_ring, what_is_dropped_is_done,
-      more_than_max_are_refused, what_was_not_begun_at_the_end_is_not_done,
+SUITE(serve_http_jobs, they_run_one_by_one_and_ring, a_dropped_job_is_finished,
+      more_than_max_are_refused, a_job_that_waits_at_the_stop_is_not_run,
       memory_may_run_out);

@@ -39,7 +39,7 @@ TEST(every_code_has_its_status)
 
 /* Errors of files name their path for the operator; it is no client's business, nor is what the
  * file holds. */
-TEST(paths_and_contents_of_files_stay_here)
+TEST(paths_and_contents_of_files_are_not_sent)
 {
     struct err io = {0}, damaged = {0}, beside = {0};
     err_field(&io, ERR_IO, "/var/lib/abrd/abrd.db", "the disk is full (13): make room");
@@ -95,7 +95,7 @@ static ssize_t nothing(void *self, char *buf, size_t max)
     return REPLY_END;
 }
 
-TEST(a_later_body_gives_back_the_earlier)
+TEST(a_later_body_frees_the_earlier)
 {
     int done = 0;
     reply_stream(&r, 200, "a/b",
@@ -114,5 +114,5 @@ TEST(a_later_body_gives_back_the_earlier)
 }
 
 SUITE_SET_UP(serve_http_reply, 0, setup, teardown, ROWS(every_code_has_its_status, codes),
-             paths_and_contents_of_files_stay_here, headers_replace_and_cannot_split,
-             errors_carry_the_id_of_their_request, a_later_body_gives_back_the_earlier);
+             paths_and_contents_of_files_are_not_sent, headers_replace_and_cannot_split,
+             errors_carry_the_id_of_their_request, a_later_body_frees_the_earlier);

@@ -74,7 +74,7 @@ TEST(workers_are_summed_up)
     has_not("/b/{id}"); /* never asked: no lines */
 }
 
-TEST(what_the_service_counts)
+TEST(counts_of_the_service)
 {
     stats.decisions = 12345678901;
     stats.store_ok = true;
@@ -155,7 +155,7 @@ TEST(added_profiles_have_lines_of_their_own)
     has("abrd_grown_base_version{profile=\"lecture\"} 3");
 }
 
-TEST(what_hintless_viewers_get)
+TEST(figures_of_viewers_without_a_hint)
 {
     struct hintless_stats *u = &parts.hintless;
     metrics_put(&o, m, &stats, &parts, &info, NULL);
@@ -229,7 +229,7 @@ TEST(an_unforeseen_status_is_no_failure)
     has_not("method=\"POST\",code=\"500\"");
 }
 
-TEST(what_the_last_update_was_like)
+TEST(figures_of_the_last_update)
 {
     metrics_put(&o, m, &stats, &parts, &info, NULL);
     has_not("abrd_learner_entropy"); /* there was none */
@@ -329,7 +329,7 @@ static int names_in(const char *path)
     return found;
 }
 
-TEST(alerts_and_dashboard_name_what_is_there)
+TEST(alerts_and_dashboard_name_existing_metrics)
 {
     struct admit_stats a = {0};
     stats.learner.updates = 1;
@@ -366,8 +366,8 @@ TEST(the_dashboard_is_one)
 }
 
 SUITE_SET_UP(serve_metrics_metrics, 0, setup, teardown, workers_are_summed_up,
-             what_the_service_counts, every_layer_of_every_expert,
-             added_profiles_have_lines_of_their_own, what_hintless_viewers_get,
-             an_unforeseen_status_is_no_failure, what_the_last_update_was_like,
-             limits_and_stages, alerts_and_dashboard_name_what_is_there,
+             counts_of_the_service, every_layer_of_every_expert,
+             added_profiles_have_lines_of_their_own, figures_of_viewers_without_a_hint,
+             an_unforeseen_status_is_no_failure, figures_of_the_last_update,
+             limits_and_stages, alerts_and_dashboard_name_existing_metrics,
              the_dashboard_is_one);

@@ -13,7 +13,7 @@ static uint64_t count(struct stages *s, enum stage which)
     return r.count;
 }
 
-TEST(one_of_so_many_is_timed)
+TEST(one_decision_in_64_is_timed)
 {
     struct stages s;
     stages_init(&s);
@@ -25,7 +25,7 @@ TEST(one_of_so_many_is_timed)
     ck_assert_uint_eq(count(&s, STAGE_WIRE), 3);
     ck_assert_uint_eq(count(&s, STAGE_TRACK), 3);
     ck_assert_uint_eq(count(&s, STAGE_EMIT), 0);
-    stages_end(NULL, STAGE_EMIT); /* nobody wants to know */
+    stages_end(NULL, STAGE_EMIT); /* NULL: not timed */
 }
 
 TEST(stages_follow_each_other)
@@ -54,4 +54,4 @@ TEST(names)
     ck_assert_str_eq(stages_name(STAGE_EMIT), "emit");
 }
 
-SUITE(serve_metrics_stages, one_of_so_many_is_timed, stages_follow_each_other, names);
+SUITE(serve_metrics_stages, one_decision_in_64_is_timed, stages_follow_each_other, names);

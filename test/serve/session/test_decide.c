@@ -91,7 +91,7 @@ TEST(samples_follow_the_distribution)
     packed_free(p);
 }
 
-TEST(broken_weights_answer_the_lowest_level_and_do_not_teach)
+TEST(weights_that_are_not_finite_give_the_lowest_level)
 {
     struct packed *p = make_packed(true);
     struct decider d;
@@ -137,7 +137,7 @@ TEST(the_shipped_policy_decides_as_its_plain_twin)
     policy_free(p);
 }
 
-/* three fixed secrets: the share is what is configured, and each picks others */
+/* Three fixed secrets: each gives the configured share, and selects other sessions. */
 TEST(a_secret_draws_evenly_and_its_own)
 {
     enum { KEYS = 20000 };
@@ -162,5 +162,5 @@ TEST(a_secret_draws_evenly_and_its_own)
 
 SUITE(serve_session_decide, draws_depend_on_seed_key_and_chunk_alone,
       both_layouts_are_known_and_others_refused, samples_follow_the_distribution,
-      broken_weights_answer_the_lowest_level_and_do_not_teach, deciding_allocates_nothing,
+      weights_that_are_not_finite_give_the_lowest_level, deciding_allocates_nothing,
       the_shipped_policy_decides_as_its_plain_twin, a_secret_draws_evenly_and_its_own);

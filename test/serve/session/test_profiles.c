@@ -81,7 +81,7 @@ TEST(they_are_bounded_and_sorted)
     profiles_free(p);
 }
 
-TEST(a_deleted_profile_gives_its_slot_back)
+TEST(a_deleted_profile_frees_its_slot)
 {
     struct profiles *p = profiles_new(NULL);
     struct profile got;
@@ -130,11 +130,11 @@ static void destroy(void *p)
     profiles_free(p);
 }
 
-TEST(a_failing_allocation_is_told)
+TEST(every_failing_allocation_is_an_error)
 {
     ck_assert_int_gt(alloc_each_fails(make, destroy, NULL), 0);
 }
 
 SUITE(serve_session_profiles, built_in_ones_stay, own_ones_come_and_go,
-      they_are_bounded_and_sorted, a_deleted_profile_gives_its_slot_back,
-      tags_follow_the_weights, a_failing_allocation_is_told);
+      they_are_bounded_and_sorted, a_deleted_profile_frees_its_slot,
+      tags_follow_the_weights, every_failing_allocation_is_an_error);

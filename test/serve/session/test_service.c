@@ -67,7 +67,7 @@ TEST(a_bad_configuration_names_its_field)
     refuses(ERR_IO, "/nonexistent/deeper/data");
 }
 
-TEST(what_may_change_does_at_once)
+TEST(reloaded_settings_apply_at_once)
 {
     f.cfg.explore_share = 0;
     f.cfg.session_ttl_s = 600;
@@ -113,7 +113,7 @@ static void destroy_service(void *s)
     service_free(s);
 }
 
-TEST(every_failing_allocation_of_a_start_is_told)
+TEST(every_failing_allocation_of_a_start_is_an_error)
 {
     f.cfg.data_dir = NULL;
     f.cfg.max_sessions = 10;
@@ -126,7 +126,7 @@ TEST(every_failing_allocation_of_a_start_is_told)
 
 /* ---- restart ---- */
 
-TEST(a_second_start_finds_its_state_again)
+TEST(a_second_start_restores_its_state)
 {
     enum { N = 20, BEFORE = 17 };
     struct session_opened o[N];
@@ -387,7 +387,7 @@ enum { VIEWERS = 4, ROUNDS = 12 };
 
 static atomic_int failures;
 
-/* Where the store is slower than its viewers it says so, and they ask again. */
+/* A store slower than its viewers refuses, and the viewers ask again. */
 static bool full(int rc)
 {
     if (rc == ERR_FULL) sched_yield();
@@ -474,10 +474,9 @@ TEST(everything_at_once)
 }
 
 SUITE_SET_UP(serve_session_service, 120, setup, teardown,
-             a_bad_configuration_names_its_field, what_may_change_does_at_once,
-             two_do_not_share_a_folder, every_failing_allocation_of_a_start_is_told,
-             a_second_start_finds_its_state_again,
-             closed_sessions_stay_readable_and_closed, versions_never_go_back,
-             weights_and_versions_survive_a_crash_and_a_drain,
+             a_bad_configuration_names_its_field, reloaded_settings_apply_at_once,
+             two_do_not_share_a_folder, every_failing_allocation_of_a_start_is_an_error,
+             a_second_start_restores_its_state, closed_sessions_stay_readable_and_closed,
+             versions_never_go_back, weights_and_versions_survive_a_crash_and_a_drain,
              a_damaged_checkpoint_falls_back, a_full_disk_refuses_and_recovers,
              everything_at_once);

@@ -69,7 +69,7 @@ TEST(orders_are_carried_out_at_the_next_turn)
     struct session_opened o = served_open(&f, 7, 8);
     ck_assert_int_eq(o.first.expert, 1);
 
-    /* the other one may not be set aside before one is back */
+    /* the last enabled expert cannot be disabled */
     e = (struct err){0};
     ck_assert_int_eq(service_set_aside(f.service, false, 1, 1, &e), ERR_CONFLICT);
     ck_assert_int_eq(service_set_aside(f.service, false, 0, 0, NULL), 0);
@@ -88,8 +88,7 @@ TEST(orders_are_carried_out_at_the_next_turn)
     ck_assert_uint_eq(stats().critic_busy, 2); /* in what is published, too */
     served_kill(&f);
 
-    /* who does not learn from the file, or has the file without the learner's state, decides by it
-     * all the same */
+    /* a service that does not learn, or has a file without the learner's state, keeps it disabled */
     f.cfg.learn = false;
     served_start(&f);
     ck_assert_uint_eq(stats().critic_busy, 2);
@@ -108,7 +107,7 @@ TEST(orders_are_carried_out_at_the_next_turn)
     ck_assert_uint_eq(stats().critic_busy, 2);
 }
 
-TEST(what_cannot_be_ordered)
+TEST(refused_orders)
 {
     f.cfg.learn = false;
     served_start(&f);
@@ -127,7 +126,7 @@ TEST(what_cannot_be_ordered)
                      ERR_RANGE);
 }
 
-TEST(a_latch_outlives_a_restart_and_is_told_in_the_file)
+TEST(a_stopped_gate_survives_a_restart_and_is_in_the_file)
 {
     f.cfg.online.ppo.gate = (struct gate_cfg){.latch = 1, .gap = 1e3};
     served_start(&f);
@@ -157,7 +156,7 @@ TEST(a_latch_outlives_a_restart_and_is_told_in_the_file)
     ck_assert_uint_eq(s.learner.gate_resets, 1);
     served_kill(&f);
 
-    /* elsewhere the file has no learner's state: its words count */
+    /* a file without the learner's state: its metadata count */
     ck_assert_int_eq(ckpt_save(f.policy, p, m, NULL, 0, NULL), 0);
     f.cfg.data_dir = NULL;
     served_start(&f);
@@ -218,7 +217,7 @@ static void *watch(void *ctx)
     return NULL;
 }
 
-/* A router that sends everybody to expert 2, then 1: the noise below hits who is used. */
+/* A router that prefers expert 2, then 1: the noise below hits the expert in use. */
 static void one_sided_policy(void)
 {
     struct policy *p = ckpt_load(f.policy, NULL, NULL, NULL, NULL);
@@ -229,9 +228,9 @@ static void one_sided_policy(void)
     policy_free(p);
 }
 
-/* Noise of 1e38 and more leaves the expert that learned not finite, update by update: first 2,
- * then 1, and when only 0 is left the update is undone. Nobody's answer fails. */
-TEST(a_poisoned_expert_is_passed_over_under_load)
+/* Noise of 1e38 and more makes the trained expert not finite, update by update: first 2, then 1. If
+ * only 0 is left the update is rolled back. No answer fails. */
+TEST(a_poisoned_expert_is_skipped_under_load)
 {
     one_sided_policy();
     f.cfg.data_dir = NULL;
@@ -244,7 +243,7 @@ TEST(a_poisoned_expert_is_passed_over_under_load)
                          0);
     uint64_t busy[VERSIONS] = {0};
     int published = 0, undone = 0;
-    /* until all of it has happened, and somebody was answered by what was left */
+    /* until all of it has happened, and the remaining expert has answered */
     while (!undone || !atomic_load(&chosen[3])) {
         int rc = service_learn(f.service, NULL);
         struct service_stats s = stats();
@@ -275,6 +274,6 @@ TEST(a_poisoned_expert_is_passed_over_under_load)
 }
 
 SUITE_SET_UP(serve_session_service_gate, 60, setup, teardown,
-             orders_are_carried_out_at_the_next_turn, what_cannot_be_ordered,
-             a_latch_outlives_a_restart_and_is_told_in_the_file,
-             a_poisoned_expert_is_passed_over_under_load);
+             orders_are_carried_out_at_the_next_turn, refused_orders,
+             a_stopped_gate_survives_a_restart_and_is_in_the_file,
+             a_poisoned_expert_is_skipped_under_load);

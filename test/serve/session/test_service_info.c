@@ -59,7 +59,7 @@ enum { TURNS = 20000 };
 
 static pthread_barrier_t together;
 
-/* A store that keeps the newest word on one profile, and takes no time. */
+/* A store that keeps the newest record of one profile, without delay. */
 static struct {
     int (*write)(void *self, const struct store_rec *rec, int n, struct err *e);
     struct qoe qoe;
@@ -98,7 +98,7 @@ static void *put_others(void *ctx)
     return ctx;
 }
 
-TEST(what_two_put_at_once_is_the_same_in_the_store)
+TEST(concurrent_puts_are_equal_in_memory_and_store)
 {
     served_kill(&f);
     f.cfg.parts.store = keep_store;
@@ -118,7 +118,7 @@ TEST(what_two_put_at_once_is_the_same_in_the_store)
     ck_assert_int_eq(differ, 0);
 }
 
-TEST(what_must_stay_stays)
+TEST(built_in_and_default_profiles_stay)
 {
     struct err e = {0};
     ck_assert_int_eq(service_profile_delete(f.service, "pensieve", &e), ERR_CONFLICT);
@@ -131,7 +131,7 @@ TEST(what_must_stay_stays)
         if (service_profile_delete(f.service, "nobody", NULL) != ERR_ABSENT) ck_abort();
 }
 
-TEST(versions_of_before_are_told)
+TEST(earlier_versions_are_listed)
 {
     struct curve_point p[4];
     ck_assert_int_eq(service_curve(p, 4, f.service, 0), 1);
@@ -159,7 +159,7 @@ TEST(versions_of_before_are_told)
     ck_assert_uint_eq(p[0].version, 2);
 }
 
-TEST(the_weights_are_those_that_serve)
+TEST(the_exported_weights_are_the_published_ones)
 {
     void *data;
     size_t n;
@@ -251,6 +251,7 @@ TEST(a_version_has_one_number)
 
 SUITE_SET_UP(serve_session_service_info, 30, setup, teardown,
              profiles_are_durable_when_answered,
-             what_two_put_at_once_is_the_same_in_the_store, what_must_stay_stays,
-             versions_of_before_are_told, the_weights_are_those_that_serve, counts_add_up,
+             concurrent_puts_are_equal_in_memory_and_store,
+             built_in_and_default_profiles_stay, earlier_versions_are_listed,
+             the_exported_weights_are_the_published_ones, counts_add_up,
              a_version_has_one_number);

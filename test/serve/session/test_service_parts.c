@@ -128,7 +128,7 @@ static void teach(uint64_t key)
     served_play(&f, &o, 4);
 }
 
-TEST(what_the_drain_cannot_write_is_counted)
+TEST(records_that_the_drain_cannot_write_are_counted)
 {
     on_a_disk();
     (void)served_open(&f, 1, 4);
@@ -167,7 +167,7 @@ TEST(nothing_is_published_that_cannot_be_recorded)
 
 TEST(a_version_is_never_two_policies)
 {
-    /* an expert is set aside, which no checkpoint knows of */
+    /* an expert is disabled, and no checkpoint has it */
     on_a_disk();
     ck_assert_int_eq(service_set_aside(f.service, false, 1, 100, NULL), 0);
     ck_assert_int_eq(service_learn(f.service, NULL), 1);
@@ -258,7 +258,7 @@ TEST(a_short_queue_refuses_before_anything_happens)
 }
 
 SUITE_SET_UP(serve_session_service_parts, 0, setup, teardown, the_callers_parts_are_used,
-             what_the_drain_cannot_write_is_counted,
+             records_that_the_drain_cannot_write_are_counted,
              nothing_is_published_that_cannot_be_recorded,
              a_version_is_never_two_policies, a_part_that_cannot_be_had_stops_the_start,
              turns_are_taken_one_by_one, a_short_queue_refuses_before_anything_happens);

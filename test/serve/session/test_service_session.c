@@ -56,7 +56,7 @@ TEST(a_session_opens_with_its_first_answer)
         sum += o.first.prob[k];
     ck_assert_double_eq_tol(sum, 1, 1e-5);
 
-    /* asked for chunk 0 as well, it says the same */
+    /* a question for chunk 0 gets the same answer */
     struct question q = served_question(0, 0);
     q.buffer_s = 0;
     struct answer a;
@@ -110,7 +110,7 @@ TEST(repeats_and_contradictions)
     ck_assert_uint_eq(s.rewards, 1);
 }
 
-TEST(who_explores_never_abandons)
+TEST(exploring_sessions_never_abandon)
 {
     int told[2] = {0}, asked[2] = {0};
     for (uint64_t key = 0; key < 40; key++) {
@@ -193,7 +193,7 @@ TEST(the_same_key_gets_the_same_answers)
     ck_assert_uint_eq(served_play(&f, &a, 48), here);
 }
 
-TEST(a_drawn_key_is_told)
+TEST(a_drawn_key_is_in_the_answer)
 {
     struct session_open in = served_request(0, 48);
     in.has_key = false;
@@ -292,7 +292,7 @@ TEST(a_stateless_question_equals_the_sessions)
     ck_assert_str_eq(e.field, "buffer_s");
 }
 
-TEST(the_history_shows_what_was)
+TEST(the_history_shows_decisions_and_outcomes)
 {
     struct session_opened o = served_open(&f, 1, 10);
     struct question q = served_question(1, o.first.level);
@@ -358,8 +358,9 @@ TEST(an_answer_allocates_nothing)
 
 SUITE_SET_UP(serve_session_service_session, 60, setup, teardown,
              a_session_opens_with_its_first_answer, profiles_are_understood,
-             repeats_and_contradictions, who_explores_never_abandons,
+             repeats_and_contradictions, exploring_sessions_never_abandon,
              bad_input_is_refused_and_changes_nothing, the_same_key_gets_the_same_answers,
-             a_drawn_key_is_told, only_explorers_sample, weights_that_overflow_fall_back,
-             a_stateless_question_equals_the_sessions, the_history_shows_what_was,
-             closing_twice_is_one_close, an_answer_allocates_nothing);
+             a_drawn_key_is_in_the_answer, only_explorers_sample,
+             weights_that_overflow_fall_back, a_stateless_question_equals_the_sessions,
+             the_history_shows_decisions_and_outcomes, closing_twice_is_one_close,
+             an_answer_allocates_nothing);

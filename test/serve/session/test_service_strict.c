@@ -94,7 +94,7 @@ TEST(otherwise_it_does_not)
     ck_assert_int_eq(stored(&reported, &closed, o.session), 1);
 }
 
-TEST(what_cannot_be_committed_is_refused_until_it_can)
+TEST(failed_commits_are_refused_until_they_work)
 {
     served_start(&f);
     struct session_opened o = served_open(&f, 1, 0);
@@ -175,7 +175,7 @@ static int race_store(struct store *out, void *ctx, const char *path, struct err
     return store_sqlite_open(out, &(struct store_sqlite_cfg){.path = path}, e);
 }
 
-TEST(a_repeat_waits_for_what_it_repeats)
+TEST(a_repeat_waits_for_the_commit_of_its_original)
 {
     f.cfg.learn = true;
     f.cfg.explore_share = 1;
@@ -200,5 +200,5 @@ TEST(a_repeat_waits_for_what_it_repeats)
 
 SUITE_SET_UP(serve_session_service_strict, 60, setup, teardown,
              the_answer_waits_for_the_commit, otherwise_it_does_not,
-             what_cannot_be_committed_is_refused_until_it_can,
-             a_repeat_waits_for_what_it_repeats);
+             failed_commits_are_refused_until_they_work,
+             a_repeat_waits_for_the_commit_of_its_original);

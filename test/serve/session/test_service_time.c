@@ -1,4 +1,4 @@
-/* What a service does as time goes by: silent sessions end, old ones are deleted. */
+/* The clock's work in a service: idle sessions end, old ones are deleted. */
 #include "serve/session/service.h"
 
 #include <check.h>
@@ -20,7 +20,7 @@ static void teardown(void)
     served_end(&f);
 }
 
-TEST(silent_sessions_are_truncated)
+TEST(idle_sessions_are_truncated)
 {
     f.cfg.learn = true;
     f.cfg.explore_share = 1;
@@ -40,15 +40,15 @@ TEST(silent_sessions_are_truncated)
     service_stats(&s, f.service);
     ck_assert_uint_eq(s.sessions_expired, 1);
     ck_assert_int_eq(s.sessions_live, 1);
-    ck_assert_uint_eq(s.bus_queue, 1); /* its one complete step teaches */
+    ck_assert_uint_eq(s.bus_queue, 1); /* its one complete step is used for training */
     struct history h;
     ck_assert_int_eq(service_history(&h, f.service, quiet.session, NULL), 0);
     ck_assert(h.closed && !h.terminal);
     service_history_free(&h);
 }
 
-/* Ends of sessions are rows, too: they leave the store's queue to those who ask. */
-TEST(many_silent_sessions_leave_room_in_the_queue)
+/* Ends of sessions are rows too: they leave room in the store's queue for requests. */
+TEST(many_idle_sessions_leave_room_in_the_queue)
 {
     enum { N = 60 };
     f.cfg.session_ttl_s = 60;
@@ -72,8 +72,8 @@ TEST(many_silent_sessions_leave_room_in_the_queue)
     }
 }
 
-/* The clock was set five hours on, or back, while nobody ran: nobody's session ends by that, and
- * everybody's after half its time without a word. */
+/* The clock was set by five hours, on or back, between two runs: no session ends because of it, and
+ * every idle session ends after half its ttl. */
 TEST(a_clock_that_was_set_ends_no_sessions)
 {
     f.cfg.session_ttl_s = 60;
@@ -132,6 +132,6 @@ TEST(old_sessions_are_deleted)
                          ERR_ABSENT);
 }
 
-SUITE_SET_UP(serve_session_service_time, 60, setup, teardown,
-             silent_sessions_are_truncated, many_silent_sessions_leave_room_in_the_queue,
+SUITE_SET_UP(serve_session_service_time, 60, setup, teardown, idle_sessions_are_truncated,
+             many_idle_sessions_leave_room_in_the_queue,
              a_clock_that_was_set_ends_no_sessions, old_sessions_are_deleted);

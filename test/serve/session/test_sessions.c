@@ -42,8 +42,8 @@ static int open_one(struct sessions *s, struct track_row *row, struct err *e)
     return sessions_open(&a, s, row, &q, &v, &c, e);
 }
 
-/* What track.h says; the table has beside a track the neighbours in its queue (16), what it owes the
- * store (8), its key (16), whether it is used (1) and at most four slots of the index (16). */
+/* The sizes in track.h. Per track the table also has the neighbours in its queue (16), unstored (8),
+ * the key (16), the used flag (1) and at most four slots of the index (16). */
 TEST(a_live_session_takes_at_most_1536_bytes)
 {
     ck_assert_uint_eq(sizeof(struct track), 656);
@@ -97,7 +97,7 @@ static int ask(struct sessions *s, const struct track_row *row, const struct que
     return rc ? rc : a.level;
 }
 
-TEST(what_is_on_its_way_was_decided_last)
+TEST(only_the_last_decided_chunk_can_be_abandoned)
 {
     struct sessions *s = make(100);
     struct track_row row = make_row(0);
@@ -159,7 +159,7 @@ TEST(a_full_table_says_so_and_closed_ones_make_room)
     sessions_free(s);
 }
 
-TEST(the_silent_expire_first)
+TEST(the_longest_idle_expire_first)
 {
     struct sessions *s = make(1000);
     struct track_row row[3];
@@ -200,7 +200,7 @@ TEST(the_silent_expire_first)
     sessions_free(s);
 }
 
-TEST(a_clock_set_back_keeps_nobody_alive)
+TEST(a_clock_set_back_keeps_no_session_open)
 {
     struct sessions *s = make(10);
     struct track_row future = make_row(0), row = make_row(1);
@@ -223,7 +223,7 @@ TEST(a_clock_set_back_keeps_nobody_alive)
     sessions_free(s);
 }
 
-/* After the clock was set back nobody waits for another who does. */
+/* After the clock was set back no session expires later because of another one. */
 TEST(many_from_a_time_to_come_expire_together)
 {
     struct sessions *s = make(10);
@@ -243,8 +243,8 @@ TEST(many_from_a_time_to_come_expire_together)
     sessions_free(s);
 }
 
-/* What is refused is no word: whoever sends only that is as silent as before. */
-TEST(refused_reports_keep_nobody_alive)
+/* A refused request does not count: a session with only such requests is idle. */
+TEST(refused_reports_keep_no_session_open)
 {
     struct sessions *s = make(10);
     struct track_row row[2] = {make_row(0), make_row(1)};
@@ -264,7 +264,7 @@ TEST(refused_reports_keep_nobody_alive)
     sessions_free(s);
 }
 
-TEST(two_who_ask_at_once_get_one_answer)
+TEST(two_concurrent_questions_get_one_answer)
 {
     struct sessions *s = make(10);
     struct track_row row = make_row(0);
@@ -330,7 +330,7 @@ static void destroy(void *s)
     sessions_free(s);
 }
 
-TEST(every_failing_allocation_is_told)
+TEST(every_failing_allocation_is_an_error)
 {
     ck_assert_int_gt(alloc_each_fails(make_failing, destroy, NULL), 4);
 }
@@ -366,7 +366,7 @@ static void *ask_all(void *ctx)
                              ? 0
                              : 1;
             } while (rc == 0);
-            /* a thread that lags asks what the others are long past: a step back */
+            /* a slow thread asks for a chunk that other threads have passed: a step back */
         }
     return NULL;
 }
@@ -403,7 +403,7 @@ TEST(threads_share_sessions)
     sessions_free(w.s);
 }
 
-/* ---- strict: a session that is forgotten while somebody waits for its record ---- */
+/* ---- strict: a session that is removed while a thread waits for its record ---- */
 
 static struct {
     struct sessions *sessions;
@@ -432,7 +432,7 @@ static bool forgotten_waits(void)
     return state == 'S';
 }
 
-TEST(nobody_waits_for_what_was_forgotten)
+TEST(no_thread_waits_for_a_removed_session)
 {
     struct sessions_cfg cfg = {
         .max = 4, .keep = TRACK_KEEP, .spare = 1000, .strict = true};
@@ -446,7 +446,7 @@ TEST(nobody_waits_for_what_was_forgotten)
     ck_assert_int_eq(pthread_create(&waiter, NULL, forgotten_await, NULL), 0);
     while (!forgotten_waits())
         usleep(1000);
-    /* others take all places, and say nothing yet */
+    /* other sessions take all places; their records are not stored yet */
     struct track_row row;
     for (int i = 0; i < 100; i++) {
         row = make_row(3);
@@ -467,7 +467,7 @@ TEST(nobody_waits_for_what_was_forgotten)
 }
 
 /* What was counted for a profile that is deleted goes on as custom: no total falls. */
-TEST(a_slot_that_is_given_back_begins_anew)
+TEST(a_freed_slot_starts_at_zero)
 {
     enum { SLOT = PROFILES_SLOT_CUSTOM + 1 };
     struct sessions *s = make(100);
@@ -495,10 +495,12 @@ TEST(a_slot_that_is_given_back_begins_anew)
 
 SUITE_WITHIN(serve_session_sessions, 60, a_live_session_takes_at_most_1536_bytes,
              ids_are_hex_and_back, ids_begin_with_the_nodes_number,
-             what_is_on_its_way_was_decided_last,
-             a_full_table_says_so_and_closed_ones_make_room, the_silent_expire_first,
-             a_clock_set_back_keeps_nobody_alive,
-             many_from_a_time_to_come_expire_together, refused_reports_keep_nobody_alive,
-             two_who_ask_at_once_get_one_answer, nothing_is_allocated_after_the_start,
-             every_failing_allocation_is_told, threads_share_sessions,
-             nobody_waits_for_what_was_forgotten, a_slot_that_is_given_back_begins_anew);
+             only_the_last_decided_chunk_can_be_abandoned,
+             a_full_table_says_so_and_closed_ones_make_room,
+             the_longest_idle_expire_first, a_clock_set_back_keeps_no_session_open,
+             many_from_a_time_to_come_expire_together,
+             refused_reports_keep_no_session_open,
+             two_concurrent_questions_get_one_answer,
+             nothing_is_allocated_after_the_start, every_failing_allocation_is_an_error,
+             threads_share_sessions, no_thread_waits_for_a_removed_session,
+             a_freed_slot_starts_at_zero);

@@ -244,7 +244,7 @@ TEST(the_replay_sees_what_the_decisions_saw)
     end(&v);
 }
 
-TEST(another_level_never_teaches)
+TEST(another_level_is_never_used_for_training)
 {
     struct viewer v;
     begin(&v, 48);
@@ -254,7 +254,7 @@ TEST(another_level_never_teaches)
     struct reward_out r;
     ck_assert_int_eq(report(&v, &o, false, &r, NULL), 0);
 
-    /* 0, 1, 2 teach; the state of 3 is what the critic bootstraps from */
+    /* 0, 1, 2 are used for training; the critic bootstraps from the state of 3 */
     ck_assert(v.changes.has_traj && v.changes.traj.truncated);
     ck_assert_int_eq(v.changes.traj.n, 3);
     ck_assert_int_eq(v.changes.traj.step[3].chunk, 3);
@@ -322,7 +322,7 @@ TEST(a_missing_outcome_cuts)
     end(&v);
 }
 
-TEST(what_the_player_chose_alone_is_kept_beside)
+TEST(outcomes_without_a_decision_are_kept)
 {
     struct viewer v;
     begin(&v, 48);
@@ -349,7 +349,7 @@ TEST(what_the_player_chose_alone_is_kept_beside)
     end(&v);
 }
 
-TEST(a_late_outcome_counts_but_does_not_teach)
+TEST(a_late_outcome_counts_but_is_not_used_for_training)
 {
     struct viewer v;
     begin(&v, 48);
@@ -415,12 +415,12 @@ TEST(an_empty_pool_takes_the_oldest_of_its_own)
 
     struct viewer w;
     begin_with(&w, 0, TRACK_KEEP, 1);
-    w.pool.used = w.pool.cap; /* others have all of it */
+    w.pool.used = w.pool.cap; /* other sessions have all steps */
     ck_assert_int_eq(ask_chunk(&w, 0), ERR_FULL);
     track_steps_release(&w.pool);
 }
 
-TEST(final_closes_and_repeats_are_told)
+TEST(final_closes_and_repeats_are_marked)
 {
     struct viewer v;
     begin(&v, 0);
@@ -442,7 +442,7 @@ TEST(final_closes_and_repeats_are_told)
     end(&v);
 }
 
-TEST(external_rewards_stand_beside_ours)
+TEST(external_rewards_are_stored_apart)
 {
     struct viewer v;
     begin(&v, 48);
@@ -546,10 +546,10 @@ SUITE(serve_session_track, a_repeat_gets_the_same_answer,
       a_contradiction_is_refused_and_changes_nothing,
       next_bytes_may_be_left_out_of_a_repeat, rewards_are_computed_from_what_was_measured,
       a_finished_video_is_a_terminal_trajectory, the_replay_sees_what_the_decisions_saw,
-      another_level_never_teaches, a_seek_cuts_and_goes_on,
+      another_level_is_never_used_for_training, a_seek_cuts_and_goes_on,
       the_chunk_just_played_may_be_asked_again, a_missing_outcome_cuts,
-      what_the_player_chose_alone_is_kept_beside,
-      a_late_outcome_counts_but_does_not_teach, long_play_is_cut_without_loss,
+      outcomes_without_a_decision_are_kept,
+      a_late_outcome_counts_but_is_not_used_for_training, long_play_is_cut_without_loss,
       a_greedy_session_keeps_few_steps, an_empty_pool_takes_the_oldest_of_its_own,
-      final_closes_and_repeats_are_told, external_rewards_stand_beside_ours,
+      final_closes_and_repeats_are_marked, external_rewards_are_stored_apart,
       restored_steps_give_the_same_session);

@@ -13,7 +13,7 @@ TEST(measurements_keep_the_newest)
     ck_assert_double_eq(m.bytes[0], 4);
     ck_assert_double_eq(m.bytes[VIEW_HISTORY - 1], VIEW_HISTORY + 3);
     ck_assert_double_eq(m.download_s[0], 2);
-    traj_measure(&m, 0, 1); /* an empty chunk says nothing */
+    traj_measure(&m, 0, 1); /* an empty chunk is ignored */
     ck_assert_double_eq(m.bytes[VIEW_HISTORY - 1], VIEW_HISTORY + 3);
 }
 

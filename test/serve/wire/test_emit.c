@@ -37,8 +37,8 @@ TEST(rounded_to_six_decimals)
     }
 }
 
-/* The digits are those of printf, of which only the zeros at the end are cut. */
-TEST(digits_are_those_of_printf)
+/* The digits equal those of printf without trailing zeros. */
+TEST(digits_equal_printf)
 {
     struct rng r;
     rng_init(&r, 7, 0);
@@ -178,6 +178,6 @@ TEST(the_buffer_grows_and_stops_at_the_limit)
     emit_free(&o);
 }
 
-SUITE(serve_wire_emit, rounded_to_six_decimals, digits_are_those_of_printf,
+SUITE(serve_wire_emit, rounded_to_six_decimals, digits_equal_printf,
       whole_numbers_of_64_bits, objects_arrays_and_commas, strings_are_safe,
       doubles_round_trip_in_the_shortest_form, the_buffer_grows_and_stops_at_the_limit);

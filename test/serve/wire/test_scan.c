@@ -78,8 +78,8 @@ TEST(every_kind_is_read)
     ck_assert(!b.yes && b.has_yes && !b.has_object && b.whole == -7 && b.n_list == 0);
 }
 
-/* Each is refused, and accepted again when the fault is mended. */
-TEST(what_is_unusual_is_left_to_others)
+/* Each is refused, and accepted without its fault. */
+TEST(unusual_forms_are_left_to_jansson)
 {
     static const char *const bad[] = {
         "",
@@ -150,7 +150,7 @@ TEST(what_is_unusual_is_left_to_others)
         ck_assert(!scan(&b, whole, n));
 }
 
-TEST(numbers_are_those_of_strtod)
+TEST(numbers_equal_strtod)
 {
     static const char *const some[] = {"0",
                                        "-0.0",
@@ -194,5 +194,5 @@ TEST(numbers_are_those_of_strtod)
     ck_assert(takes(&b, "{\"number\":-0}") && !signbit(b.number));
 }
 
-SUITE(serve_wire_scan, every_kind_is_read, what_is_unusual_is_left_to_others,
-      numbers_are_those_of_strtod);
+SUITE(serve_wire_scan, every_kind_is_read, unusual_forms_are_left_to_jansson,
+      numbers_equal_strtod);

@@ -38,7 +38,7 @@ static int parse_reward(const char *s)
     return wire_reward(&reward, s, strlen(s), &e);
 }
 
-TEST(what_came_of_a_chunk)
+TEST(abandon_questions_and_answers)
 {
     struct underway_in u;
     const char *body =
@@ -275,7 +275,7 @@ TEST(deep_nesting_is_an_error_and_no_crash)
     ck_assert_int_eq(parse_open(body), ERR_INVALID);
 }
 
-TEST(what_is_written_can_be_read_again)
+TEST(written_objects_are_readable)
 {
     struct answer a = {.chunk = 3,
                        .level = 1,
@@ -340,5 +340,5 @@ TEST(history_as_csv)
 SUITE(serve_wire_wire, a_session_with_everything, a_session_with_the_least,
       a_question_and_its_last_chunk, the_three_kinds_of_report, a_stateless_question,
       a_profile, ROWS(bad_sessions_name_the_field, bad), nested_fields_have_a_path,
-      deep_nesting_is_an_error_and_no_crash, what_is_written_can_be_read_again,
-      history_as_csv, orders_for_routers, what_came_of_a_chunk);
+      deep_nesting_is_an_error_and_no_crash, written_objects_are_readable, history_as_csv,
+      orders_for_routers, abandon_questions_and_answers);
