@@ -165,3 +165,17 @@ int leaders_learn(struct leaders *r, int n)
     }
     return rc;
 }
+
+void *leaders_get(size_t *n, const char *key)
+{
+    void *data;
+    uint64_t rev;
+    ck_assert_int_eq(leaders_bucket.get(leaders_bucket.self, key, &data, n, &rev, NULL),
+                     0);
+    return data;
+}
+
+void leaders_set(const char *key, const void *data, size_t n)
+{
+    ck_assert_int_eq(leaders_bucket.set(leaders_bucket.self, key, data, n, NULL), 0);
+}

@@ -37,4 +37,8 @@ uint64_t leaders_counted(struct leaders *r);
 /* n trajectories of 32 steps arrive; every two make a batch. Returns what the last turn did. */
 int leaders_learn(struct leaders *r, int n);
 
+/* A key of leaders_bucket. What leaders_get returns is owned. */
+void *leaders_get(size_t *n, const char *key);
+void leaders_set(const char *key, const void *data, size_t n);
+
 #endif

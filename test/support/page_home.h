@@ -3,7 +3,7 @@
 #ifndef TEST_PAGE_HOME_H
 #define TEST_PAGE_HOME_H
 
-/* A fresh folder that ABRD_HOME names, good until the next call; for tmpdir_remove. */
+/* A fresh folder that ABRD_HOME names, removed at exit. */
 const char *page_home_new(void);
 
 #endif
