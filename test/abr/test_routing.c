@@ -114,7 +114,6 @@ TEST(every_router_is_asked_in_every_state)
         ck_assert_int_eq(critic->changed, 0);
     }
     release(&b);
-    tmpdir_remove(dir);
 }
 
 TEST(what_cannot_be_compared_is_named)
@@ -142,7 +141,6 @@ TEST(what_cannot_be_compared_is_named)
     e = (struct err){0};
     ck_assert_int_eq(routing_run(out, &b.cfg, &none, b.video, &e), ERR_ABSENT);
     release(&b);
-    tmpdir_remove(dir);
 }
 
 SUITE(abr_routing, information_by_hand, every_router_is_asked_in_every_state,

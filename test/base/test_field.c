@@ -166,7 +166,7 @@ TEST(files)
     struct field rows[FIELD_TABLE_MAX + 1];
     bind(rows, &v);
     char *text = NULL;
-    const char *dir = strdup(tmpdir_new()), *path = strdup(tmpdir_path(dir, "a.conf"));
+    const char *dir = tmpdir_new(), *path = strdup(tmpdir_path(dir, "a.conf"));
     ck_assert_int_eq(field_file(&text, path, rows, &e), ERR_ABSENT);
     ck_assert_ptr_null(text);
 
@@ -175,8 +175,6 @@ TEST(files)
     ck_assert_int_eq(field_file(&text, path, rows, &e2), 0);
     ck_assert_int_eq(v.i, 5);
     free(text);
-    tmpdir_remove(dir);
-    free((void *)dir);
     free((void *)path);
 }
 

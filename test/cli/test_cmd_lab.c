@@ -191,7 +191,6 @@ TEST(a_report_is_written)
     ck_assert_int_eq(json_integer_value(json_object_get(p, "seeds")), 3);
     ck_assert_str_eq(json_string_value(json_object_get(p, "stop")), "no");
     json_decref(v);
-    tmpdir_remove(home);
 }
 
 TEST(threads_change_nothing)
@@ -215,7 +214,6 @@ TEST(threads_change_nothing)
         free(text[0]);
         free(text[1]);
     }
-    tmpdir_remove(home);
 }
 
 TEST(a_stopped_lab_goes_on)
@@ -235,7 +233,6 @@ TEST(a_stopped_lab_goes_on)
     ck_assert_int_eq(text_write_file(args, "abrd run", 8, &e), 0);
     snprintf(args, sizeof args, "toy --quiet --out %s/lab", home);
     expect(args, OPT_EXIT_DONE, STDERR_FILENO, "1 run is done again: c.run");
-    tmpdir_remove(home);
 }
 
 TEST(failures_are_told)
@@ -251,7 +248,6 @@ TEST(failures_are_told)
     expect(args, OPT_EXIT_FAILED, STDERR_FILENO, "run 'make web'");
     ck_assert_int_ne(access(tmpdir_path(home, "lab"), F_OK),
                      0); /* before anything was done */
-    tmpdir_remove(home);
 }
 
 /* the program's own table, from outside */

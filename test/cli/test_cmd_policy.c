@@ -43,7 +43,7 @@ static const char *run(char buf[1024], const char *text, const char *dir)
 TEST(joins_and_merges)
 {
     char args[1024];
-    const char *dir = strdup(tmpdir_new());
+    const char *dir = tmpdir_new();
     save(tmpdir_path(dir, "a"), 1, "live", "0000abcd");
     save(tmpdir_path(dir, "b"), 2, "news", "0000abcd");
     program_expect(run(args, "policy join @/a @/b --out @/both", dir), 0, "");
@@ -70,14 +70,12 @@ TEST(joins_and_merges)
     policy_free(want);
     policy_free(half);
     policy_free(p);
-    tmpdir_remove(dir);
-    free((void *)dir);
 }
 
 TEST(imports_what_passes_the_exam)
 {
     char args[1024];
-    const char *dir = strdup(tmpdir_new());
+    const char *dir = tmpdir_new();
     const char *shipped = "deploy/policy/moe.safetensors";
     program_expect(
         run(args, "policy import deploy/policy/moe.safetensors --out @/x", dir),
@@ -105,14 +103,12 @@ TEST(imports_what_passes_the_exam)
     policy_free(idle);
     policy_free(got);
     policy_free(own);
-    tmpdir_remove(dir);
-    free((void *)dir);
 }
 
 TEST(what_it_refuses)
 {
     char args[1024];
-    const char *dir = strdup(tmpdir_new());
+    const char *dir = tmpdir_new();
     save(tmpdir_path(dir, "a"), 1, "live", "0000abcd");
     save(tmpdir_path(dir, "b"), 2, "news", "0000abce");
     program_expect(run(args, "policy join @/a @/b --out @/both", dir), OPT_EXIT_FAILED,
@@ -133,8 +129,6 @@ TEST(what_it_refuses)
                    "--weights X,... is missing");
     program_expect("policy", OPT_EXIT_USAGE, "commands");
     program_expect("policy sell", OPT_EXIT_USAGE, "there is no command 'policy sell'");
-    tmpdir_remove(dir);
-    free((void *)dir);
 }
 
 SUITE(cli_cmd_policy, joins_and_merges, imports_what_passes_the_exam, what_it_refuses);

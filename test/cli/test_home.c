@@ -30,7 +30,6 @@ TEST(the_environment_decides_alone)
     ck_assert_int_eq(home_find(path, "a", &e), 0);
     ck_assert_str_eq(path, file);
     ck_assert_int_eq(home_find(path, "src/cli/home.h", &e), ERR_ABSENT);
-    tmpdir_remove(dir);
 }
 
 SUITE(cli_home, the_sources_are_found_from_the_build_folder,

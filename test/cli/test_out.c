@@ -121,7 +121,6 @@ TEST(files_and_the_table)
     ck_assert(j && strncmp(j, "{\"rows\": [", 10) == 0);
     free(c);
     free(j);
-    tmpdir_remove(dir);
 }
 
 TEST(what_cannot_work_is_refused_at_the_start)

@@ -6,16 +6,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "base/text.h"
 #include "support/suites.h"
 #include "support/tmpdir.h"
-
-static void put(const char *dir, const char *rel, const char *text)
-{
-    struct err e = {0};
-    const char *path = tmpdir_path(dir, rel);
-    ck_assert_msg(text_write_file(path, text, strlen(text), &e) == 0, "%s", e.detail);
-}
 
 TEST(all_four_assets_or_the_way_to_get_them)
 {
@@ -24,9 +16,9 @@ TEST(all_four_assets_or_the_way_to_get_them)
     mkdir(tmpdir_path(dir, "web"), 0755);
     mkdir(tmpdir_path(dir, "web/vendor"), 0755);
     mkdir(tmpdir_path(dir, "web/report"), 0755);
-    put(dir, "web/vendor/uPlot.iife.min.js", "one");
-    put(dir, "web/report/report.js", "three");
-    put(dir, "web/report/report.css", "four");
+    tmpdir_put(dir, "web/vendor/uPlot.iife.min.js", "one");
+    tmpdir_put(dir, "web/report/report.js", "three");
+    tmpdir_put(dir, "web/report/report.css", "four");
 
     struct report_assets a;
     struct err e = {0};
@@ -35,7 +27,7 @@ TEST(all_four_assets_or_the_way_to_get_them)
     ck_assert_ptr_nonnull(strstr(e.detail, "--report"));
     page_assets_free(&a);
 
-    put(dir, "web/vendor/uPlot.min.css", "two");
+    tmpdir_put(dir, "web/vendor/uPlot.min.css", "two");
     ck_assert_int_eq(page_assets(&a, &e), 0);
     ck_assert_str_eq(a.uplot_js, "one");
     ck_assert_str_eq(a.uplot_css, "two");
@@ -49,7 +41,6 @@ TEST(all_four_assets_or_the_way_to_get_them)
     ck_assert_int_eq(page_assets(&a, &e), ERR_ABSENT);
     ck_assert_str_eq(e.field, "web/report/report.css");
     page_assets_free(&a);
-    tmpdir_remove(dir);
 }
 
 TEST(points_are_sorted_and_ties_moved_apart)

@@ -35,7 +35,7 @@ TEST(options_win_over_the_file)
 {
     struct serve_options s;
     struct err e = {0};
-    const char *dir = strdup(tmpdir_new());
+    const char *dir = tmpdir_new();
     const char *path = strdup(tmpdir_path(dir, "a.conf"));
     static const char text[] = "port = 9000\nopen-rate = 7.5\ntrust_proxy = \"::1\"\n"
                                "durability = strict\n";
@@ -48,13 +48,12 @@ TEST(options_win_over_the_file)
     ck_assert_str_eq(s.node.admit.trust_proxy, "::1");
     ck_assert(s.service.strict);
     ck_assert_double_eq(s.node.admit.address_rate, 1000); /* the default */
-    tmpdir_remove(dir);
 }
 
 TEST(tokens_are_one_word)
 {
     char token[SERVE_OPTIONS_TOKEN];
-    const char *dir = strdup(tmpdir_new());
+    const char *dir = tmpdir_new();
     const char *path = strdup(tmpdir_path(dir, "token"));
     struct err e = {0};
     ck_assert_int_eq(serve_options_token(token, path, &e), ERR_ABSENT);
@@ -73,7 +72,6 @@ TEST(tokens_are_one_word)
         ck_assert_int_eq(serve_options_token(token, path, &e), files[i].rc);
         if (!files[i].rc) ck_assert_str_eq(token, "0123456789abcdef");
     }
-    tmpdir_remove(dir);
 }
 
 TEST(what_was_given_is_taken)
@@ -208,14 +206,12 @@ static bool service_takes(const struct limit *l, double v)
 static void try_limit(const struct limit *l, double v, bool taken)
 {
     char arg[100];
-    const char *dir = strdup(tmpdir_new());
+    const char *dir = tmpdir_new();
     snprintf(arg, sizeof arg, l->whole ? "--%s=%.0f" : "--%s=%.17g", l->name, v);
     ck_assert_msg(option_takes(arg) == taken, "%s: the option", arg);
     ck_assert_msg(file_takes(dir, strcat(arg, "\n") + 2) == taken, "%s: the file", arg);
     bool less = l->lower && v < l->lo;
     ck_assert_msg(less || service_takes(l, v) == taken, "%s: the service", arg);
-    tmpdir_remove(dir);
-    free((void *)dir);
 }
 
 TEST(options_and_service_have_the_same_limits)

@@ -17,7 +17,8 @@ enum { LEVELS = 6, CHUNKS = 30, ROWS = 200 };
 
 static const double ladder[LEVELS] = {300, 750, 1200, 1850, 2850, 4300};
 
-static char dir[64], file[100];
+static const char *dir;
+static char file[100];
 
 /* busy: experts set aside, as bits */
 static void save_busy(const char *layout, int dim, uint64_t busy)
@@ -39,14 +40,9 @@ static void save(const char *layout, int dim)
 
 static void begin(void)
 {
-    snprintf(dir, sizeof dir, "%s", tmpdir_new());
+    dir = tmpdir_new();
     snprintf(file, sizeof file, "%s/p.safetensors", dir);
     save("full", FEAT_FULL_DIM);
-}
-
-static void end(void)
-{
-    tmpdir_remove(dir);
 }
 
 static void sizes(int64_t bytes[CHUNKS * LEVELS])
@@ -298,6 +294,6 @@ TEST(weights_from_memory_are_the_same)
     abrd_policy_free(q);
 }
 
-SUITE_SET_UP(embed_abrd, 0, begin, end, it_plays_as_eval_does, live_seeks_and_sizes,
+SUITE_SET_UP(embed_abrd, 0, begin, NULL, it_plays_as_eval_does, live_seeks_and_sizes,
              what_is_wrong_is_named, who_is_set_aside_decides_nothing,
              weights_from_memory_are_the_same);

@@ -22,15 +22,14 @@ static const char *dir, *image_path, *label_path;
 
 static void setup(void)
 {
-    dir = strdup(tmpdir_new());
+    dir = tmpdir_new();
     image_path = strdup(tmpdir_path(dir, "i"));
     label_path = strdup(tmpdir_path(dir, "l"));
 }
 
 static void teardown(void)
 {
-    tmpdir_remove(dir);
-    free((char *)dir), free((char *)image_path), free((char *)label_path);
+    free((char *)image_path), free((char *)label_path);
 }
 
 static void put(const char *path, const void *data, size_t len)

@@ -92,7 +92,6 @@ TEST(csv_holds_every_number)
     ck_assert_str_eq(text, CSV);
     free(text);
     report_free(r);
-    tmpdir_remove(dir);
 }
 
 static double number_at(const json_t *v, const char *key)
@@ -141,7 +140,6 @@ TEST(json_parses_and_has_no_nan)
     ck_assert_ptr_null(json_object_get(first, "runs"));
     json_decref(v);
     report_free(r);
-    tmpdir_remove(dir);
 }
 
 /* ---- the page, through libxml2's parser ---- */
@@ -225,7 +223,6 @@ TEST(page_says_what_was_added)
     xmlFreeDoc(d);
     free(text);
     report_free(r);
-    tmpdir_remove(dir);
 }
 
 TEST(page_needs_no_network)
@@ -242,7 +239,6 @@ TEST(page_needs_no_network)
     ck_assert_ptr_null(strstr(text, "https://"));
     free(text);
     report_free(r);
-    tmpdir_remove(dir);
 }
 
 /* the colour of a legend's key: "0" .. "6" */
@@ -284,7 +280,6 @@ TEST(colours_follow_the_name)
     xmlFreeDoc(d);
     free(text);
     report_free(r);
-    tmpdir_remove(dir);
 }
 
 TEST(same_content_same_bytes)
@@ -305,7 +300,6 @@ TEST(same_content_same_bytes)
         free(after);
         report_free(r);
     }
-    tmpdir_remove(dir);
 }
 
 static void put(const char *dir, const char *name, const char *text)
@@ -336,7 +330,6 @@ TEST(index_lists_the_reports_of_the_folder)
     xmlFreeDoc(d);
     free(text);
     report_free(r);
-    tmpdir_remove(dir);
 }
 
 TEST(checks_take_their_ends_and_no_nan)

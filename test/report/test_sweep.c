@@ -155,7 +155,6 @@ TEST(a_stopped_sweep_goes_on)
     ck_assert_int_eq(scene.calls, 0);
     expect_results(s);
     sweep_free(s);
-    tmpdir_remove(dir);
 }
 
 static void finish(const char *dir)
@@ -194,7 +193,6 @@ TEST(another_configuration_is_done_again)
     expect_redo(dir, "2", N, "of another configuration or version");
     snprintf(configs[4], sizeof configs[4], "changed");
     expect_redo(dir, "2", 1, "run-4.run");
-    tmpdir_remove(dir);
 }
 
 /* Every file that a crash or a hand could leave: cut anywhere, a bit changed anywhere. */
@@ -218,7 +216,6 @@ TEST(a_torn_file_is_done_again)
         whole[at] ^= 4;
     }
     free(whole);
-    tmpdir_remove(dir);
 }
 
 TEST(the_lowest_failure_is_told)
@@ -288,7 +285,6 @@ TEST(allocations_may_fail)
     struct scene scene = {0};
     struct sweep_cfg cfg = cfg_of(dir, 1, &scene);
     ck_assert_int_ge(alloc_each_fails(make, destroy, &cfg), 4);
-    tmpdir_remove(dir);
 }
 
 SUITE(report_sweep, TIMES(results_do_not_depend_on_threads, 3), progress_grows_to_the_end,

@@ -68,7 +68,6 @@ TEST(decides_as_the_network_says)
     algo_free(&plain);
     policy_ws_free(ws);
     policy_free(p);
-    tmpdir_remove(dir);
 }
 
 TEST(a_profile_decides_with_its_added_experts)
@@ -108,7 +107,6 @@ TEST(a_profile_decides_with_its_added_experts)
     ck_assert_int_lt(algo_new(&a, "moe", &ctx, &e), 0);
     policy_ws_free(ws);
     policy_free(p);
-    tmpdir_remove(dir);
 }
 
 TEST(paper_layout_forgets_at_reset)
@@ -135,7 +133,6 @@ TEST(paper_layout_forgets_at_reset)
         }
     }
     algo_free(&a);
-    tmpdir_remove(dir);
 }
 
 /* What the viewer values changes the choices of the full layout, never those of the blind
@@ -166,7 +163,6 @@ TEST(blind_layout_does_not_see_the_viewer)
     }
     ck_assert_int_gt(differ[0], 0);
     ck_assert_int_eq(differ[1], 0);
-    tmpdir_remove(dir);
 }
 
 /* Decision by decision what the network says of the rolled state and the weights. */
@@ -195,7 +191,6 @@ TEST(hinted_paper_layout)
     algo_free(&a);
     policy_ws_free(ws);
     policy_free(p);
-    tmpdir_remove(dir);
 }
 
 TEST(what_does_not_fit_is_told)
@@ -223,7 +218,6 @@ TEST(what_does_not_fit_is_told)
     e = (struct err){0};
     ck_assert_int_eq(algo_new(&a, "moe", &ctx, &e), ERR_INVALID);
     algo_free(&a);
-    tmpdir_remove(dir);
 }
 
 SUITE(abr_deciders_moe, decides_as_the_network_says,

@@ -1,7 +1,6 @@
 /* abr/hls.c has no header of its own: it is reached through video_load and video_parse. */
 #include "abr/manifests/segments.h"
 
-#include "base/text.h"
 #include "support/alloc.h"
 #include "support/suites.h"
 #include "support/tmpdir.h"
@@ -11,13 +10,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-static char dir[64];
-
-static void put(const char *name, const char *text)
-{
-    ck_assert_int_eq(text_write_file(tmpdir_path(dir, name), text, strlen(text), NULL),
-                     0);
-}
+static const char *dir;
 
 #define MASTER                                                                     \
     "#EXTM3U\n#EXT-X-MEDIA:TYPE=AUDIO,GROUP-ID=\"a\",URI=\"audio.m3u8\"\n"         \
@@ -31,19 +24,15 @@ static void put(const char *name, const char *text)
 
 static void set_up(void)
 {
-    snprintf(dir, sizeof dir, "%s", tmpdir_new());
+    dir = tmpdir_new();
     mkdir(tmpdir_path(dir, "lo"), 0755);
     mkdir(tmpdir_path(dir, "hi"), 0755);
-    put("lo/index.m3u8", "#EXTM3U\n#EXT-X-TARGETDURATION:4\n#EXT-X-MAP:URI=\"init\"\n"
-                         "#EXTINF:4.0,\n#EXT-X-BYTERANGE:100@50\nall.mp4\n"
-                         "#EXTINF:2.5,a title\n#EXT-X-BYTERANGE:90\nall.mp4\n"
-                         "#EXT-X-ENDLIST\n");
-    put("hi/index.m3u8", "#EXTM3U\n#EXTINF:4,\n1.ts\n#EXTINF:2.5,\n2.ts\n");
-}
-
-static void tear_down(void)
-{
-    tmpdir_remove(dir);
+    tmpdir_put(dir, "lo/index.m3u8",
+               "#EXTM3U\n#EXT-X-TARGETDURATION:4\n#EXT-X-MAP:URI=\"init\"\n"
+               "#EXTINF:4.0,\n#EXT-X-BYTERANGE:100@50\nall.mp4\n"
+               "#EXTINF:2.5,a title\n#EXT-X-BYTERANGE:90\nall.mp4\n"
+               "#EXT-X-ENDLIST\n");
+    tmpdir_put(dir, "hi/index.m3u8", "#EXTM3U\n#EXTINF:4,\n1.ts\n#EXTINF:2.5,\n2.ts\n");
 }
 
 static struct video *read(const char *text, struct err *e)
@@ -61,9 +50,9 @@ static void refused(const char *text, const char *field, const char *says)
 
 TEST(ranges_and_files)
 {
-    put("hi/1.ts", "12345");
-    put("hi/2.ts", "123");
-    put("m.m3u8", MASTER);
+    tmpdir_put(dir, "hi/1.ts", "12345");
+    tmpdir_put(dir, "hi/2.ts", "123");
+    tmpdir_put(dir, "m.m3u8", MASTER);
     struct err e = {0};
     struct video *v = video_load(tmpdir_path(dir, "m.m3u8"), NULL, &e);
     ck_assert_msg(v != NULL, "%s: %s", e.field, e.detail);
@@ -89,8 +78,8 @@ TEST(ranges_and_files)
 
 TEST(peaks_when_one_states_no_mean)
 {
-    put("lo/index.m3u8", "#EXTM3U\n#EXTINF:4,\n1.ts\n");
-    put("hi/index.m3u8", "#EXTM3U\n#EXTINF:4,\n1.ts\n");
+    tmpdir_put(dir, "lo/index.m3u8", "#EXTM3U\n#EXTINF:4,\n1.ts\n");
+    tmpdir_put(dir, "hi/index.m3u8", "#EXTM3U\n#EXTINF:4,\n1.ts\n");
     struct err e = {0};
     struct video *v = read("#EXTM3U\n#EXT-X-STREAM-INF:BANDWIDTH=800000\nlo/index.m3u8\n"
                            "#EXT-X-STREAM-INF:BANDWIDTH=2000000,AVERAGE-BANDWIDTH=9\n"
@@ -106,10 +95,11 @@ TEST(files_beside_the_playlists)
 {
     /* back and down again stays in the folder */
     mkdir(tmpdir_path(dir, "segments"), 0755);
-    put("segments/1.ts", "12345");
-    put("segments/2.ts", "123");
-    put("hi/index.m3u8", "#EXTM3U\n#EXTINF:4,\n../segments/1.ts\n"
-                         "#EXTINF:2.5,\n./../segments/2.ts\n");
+    tmpdir_put(dir, "segments/1.ts", "12345");
+    tmpdir_put(dir, "segments/2.ts", "123");
+    tmpdir_put(dir, "hi/index.m3u8",
+               "#EXTM3U\n#EXTINF:4,\n../segments/1.ts\n"
+               "#EXTINF:2.5,\n./../segments/2.ts\n");
     struct err e = {0};
     struct video *v = read("#EXTM3U\n#EXT-X-STREAM-INF:BANDWIDTH=800000\n"
                            "hi/../lo/index.m3u8\n"
@@ -124,14 +114,14 @@ TEST(files_beside_the_playlists)
 /* The same variant from several servers, for clients to fall back to. */
 TEST(redundant_streams_are_one_level)
 {
-    put("lo/index.m3u8", "#EXTM3U\n#EXTINF:4,\n1.ts\n");
+    tmpdir_put(dir, "lo/index.m3u8", "#EXTM3U\n#EXTINF:4,\n1.ts\n");
     char master[4096] = "#EXTM3U\n";
     for (int backup = 0; backup < 2; backup++)
         for (int k = 1; k <= 7; k++) {
             size_t n = strlen(master);
             char name[32];
             snprintf(name, sizeof name, "lo/%d.m3u8", k);
-            if (!backup) put(name, "#EXTM3U\n#EXTINF:4,\n1.ts\n");
+            if (!backup) tmpdir_put(dir, name, "#EXTM3U\n#EXTINF:4,\n1.ts\n");
             snprintf(master + n, sizeof master - n,
                      "#EXT-X-STREAM-INF:BANDWIDTH=%d00000,CODECS=\"avc1.64001f\","
                      "RESOLUTION=640x%d0\n%s%s\n",
@@ -221,13 +211,13 @@ TEST(refusals)
             "no such file");
     refused("#EXTM3U\n#EXT-X-STREAM-INF:BANDWIDTH=1000\n../../etc/passwd\n",
             "../../etc/passwd", "no such file");
-    put("lo/index.m3u8", "#EXTM3U\n1.ts\n");
+    tmpdir_put(dir, "lo/index.m3u8", "#EXTM3U\n1.ts\n");
     refused(MASTER, "lo/index.m3u8:2", "without EXTINF");
-    put("lo/index.m3u8", "#EXTM3U\n#EXTINF:x,\n1.ts\n");
+    tmpdir_put(dir, "lo/index.m3u8", "#EXTM3U\n#EXTINF:x,\n1.ts\n");
     refused(MASTER, "lo/index.m3u8:2", "EXTINF: 'x'");
-    put("lo/index.m3u8", "#EXTM3U\n#EXTINF:4,\n#EXT-X-BYTERANGE:-1\n1.ts\n");
+    tmpdir_put(dir, "lo/index.m3u8", "#EXTM3U\n#EXTINF:4,\n#EXT-X-BYTERANGE:-1\n1.ts\n");
     refused(MASTER, "lo/index.m3u8:3", "EXT-X-BYTERANGE: '-1'");
-    put("lo/index.m3u8", "#EXTM3U\n#EXTINF:4,\n1.ts\n");
+    tmpdir_put(dir, "lo/index.m3u8", "#EXTM3U\n#EXTINF:4,\n1.ts\n");
     refused(MASTER, "m.m3u8", "levels must be aligned");
 
     struct err e = {0};
@@ -248,12 +238,12 @@ static void unmake(void *v)
 
 TEST(every_allocation_may_fail)
 {
-    put("hi/1.ts", "12345");
-    put("hi/2.ts", "123");
+    tmpdir_put(dir, "hi/1.ts", "12345");
+    tmpdir_put(dir, "hi/2.ts", "123");
     ck_assert_int_ge(alloc_each_fails(make, unmake, NULL), 8);
 }
 
-SUITE_SET_UP(abr_manifests_hls, 0, set_up, tear_down, ranges_and_files,
+SUITE_SET_UP(abr_manifests_hls, 0, set_up, NULL, ranges_and_files,
              peaks_when_one_states_no_mean, files_beside_the_playlists,
              redundant_streams_are_one_level, segments_of_a_redirected_playlist, refusals,
              every_allocation_may_fail);

@@ -11,16 +11,11 @@
 #include <string.h>
 #include <sys/stat.h>
 
-static char dir[64];
+static const char *dir;
 
 static void set_up(void)
 {
-    snprintf(dir, sizeof dir, "%s", tmpdir_new());
-}
-
-static void tear_down(void)
-{
-    tmpdir_remove(dir);
+    dir = tmpdir_new();
 }
 
 /* A manifest around the inside of its video AdaptationSet. */
@@ -520,7 +515,7 @@ TEST(memory_is_refused_at_every_allocation)
     ck_assert_int_gt(alloc_each_fails(parse, destroy, base), 0);
 }
 
-SUITE_SET_UP(abr_manifests_mpd, 0, set_up, tear_down, fixed_duration_without_files,
+SUITE_SET_UP(abr_manifests_mpd, 0, set_up, NULL, fixed_duration_without_files,
              rounded_total_is_no_extra_segment, timeline, inheritance,
              each_representation_has_times_of_its_own, live_needs_a_number_of_chunks,
              sizes_from_files, only_files_inside_the_folder_count, lists_of_segments,

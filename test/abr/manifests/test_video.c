@@ -120,8 +120,7 @@ TEST(pensieve_folder)
 
 TEST(pensieve_ladder_from_means)
 {
-    char dir[64];
-    snprintf(dir, sizeof dir, "%s", tmpdir_new());
+    const char *dir = tmpdir_new();
     put(tmpdir_path(dir, "video_size_0"), "1000\r\n3000\n\n1\n");
     put(tmpdir_path(dir, "video_size_1"), " 5000\n7000 \n1");
     struct video *v = load(dir, NULL);
@@ -133,7 +132,6 @@ TEST(pensieve_ladder_from_means)
     v = load(dir, &(struct video_cfg){.levels = 2, .ladder_kbps = {5, 6}});
     ck_assert_double_eq(v->ladder_kbps[1], 6.0);
     video_free(v);
-    tmpdir_remove(dir);
 }
 
 TEST(pensieve_refusals)
@@ -150,8 +148,7 @@ TEST(pensieve_refusals)
         {"1\n1\n", "ladder_kbps", "must ascend"},
     };
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
-        char dir[64];
-        snprintf(dir, sizeof dir, "%s", tmpdir_new());
+        const char *dir = tmpdir_new();
         put(tmpdir_path(dir, "video_size_0"), "5\n5\n");
         put(tmpdir_path(dir, "video_size_1"), bad[i].text);
         struct err e = {0};
@@ -159,11 +156,9 @@ TEST(pensieve_refusals)
         ck_assert_msg((!bad[i].field || !strcmp(e.field, bad[i].field)) &&
                           strstr(e.detail, bad[i].says),
                       "'%s' gave %s: %s", bad[i].text, e.field, e.detail);
-        tmpdir_remove(dir);
     }
 
-    char dir[64];
-    snprintf(dir, sizeof dir, "%s", tmpdir_new());
+    const char *dir = tmpdir_new();
     struct err e = {0};
     ck_assert_ptr_null(video_load(dir, NULL, &e)); /* an empty folder */
     ck_assert_int_eq(e.code, ERR_ABSENT);
@@ -179,7 +174,6 @@ TEST(pensieve_refusals)
     struct video_cfg three = {.levels = 3, .ladder_kbps = {1, 2, 3}, .chunks = 1};
     ck_assert_ptr_null(video_load(dir, &three, &e));
     ck_assert_int_eq(e.code, ERR_CONFLICT);
-    tmpdir_remove(dir);
 }
 
 /* ---- JSON of sabre ---- */

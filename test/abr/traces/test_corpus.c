@@ -2,7 +2,6 @@
 
 #include "abr/traces/gen.h"
 #include "base/bytes.h"
-#include "base/text.h"
 #include "support/alloc.h"
 #include "support/shared.h"
 #include "support/suites.h"
@@ -13,32 +12,20 @@
 #include <string.h>
 #include <sys/stat.h>
 
-static char dir[64];
+static const char *dir;
 
 static void set_up(void)
 {
-    snprintf(dir, sizeof dir, "%s", tmpdir_new());
-}
-
-static void tear_down(void)
-{
-    tmpdir_remove(dir);
-}
-
-static void put(const char *name, const char *text)
-{
-    struct err e = {0};
-    int rc = text_write_file(tmpdir_path(dir, name), text, strlen(text), &e);
-    ck_assert_msg(!rc, "%s", e.detail);
+    dir = tmpdir_new();
 }
 
 TEST(files_in_name_order)
 {
-    put("b", "0 2\n1 2\n");
-    put("a", "0 1\n1 1\n");
-    put("c.json", "[{\"duration_ms\": 1000, \"bandwidth_kbps\": 3000}]");
-    put(".hidden", "nonsense");
-    put("README.md", "nonsense");
+    tmpdir_put(dir, "b", "0 2\n1 2\n");
+    tmpdir_put(dir, "a", "0 1\n1 1\n");
+    tmpdir_put(dir, "c.json", "[{\"duration_ms\": 1000, \"bandwidth_kbps\": 3000}]");
+    tmpdir_put(dir, ".hidden", "nonsense");
+    tmpdir_put(dir, "README.md", "nonsense");
     ck_assert_int_eq(mkdir(tmpdir_path(dir, "folder"), 0755), 0);
     struct err e = {0};
     struct corpus *c = corpus_load(dir, CORPUS_ALL, &e);
@@ -82,8 +69,8 @@ TEST(parts_are_disjoint_and_complete)
 
 TEST(one_bad_file_fails_the_load)
 {
-    put("a", "0 1\n1 1\n");
-    put("b", "0 1\n1 x\n");
+    tmpdir_put(dir, "a", "0 1\n1 1\n");
+    tmpdir_put(dir, "b", "0 1\n1 x\n");
     struct err e = {0};
     ck_assert_ptr_null(corpus_load(dir, CORPUS_ALL, &e));
     ck_assert_str_eq(e.field, "b:2");
@@ -97,7 +84,7 @@ TEST(empty_and_absent_folders)
     e = (struct err){0};
     ck_assert_ptr_null(corpus_load(tmpdir_path(dir, "none"), CORPUS_ALL, &e));
     ck_assert_int_eq(e.code, ERR_ABSENT);
-    put("a", "0 1\n1 1\n");
+    tmpdir_put(dir, "a", "0 1\n1 1\n");
     e = (struct err){0};
     ck_assert_ptr_null(corpus_load(tmpdir_path(dir, "a"), CORPUS_ALL, &e));
     ck_assert_int_eq(e.code, ERR_IO);
@@ -152,9 +139,9 @@ static void unmake(void *c)
 
 TEST(every_allocation_may_fail)
 {
-    put("a", "0 1\n1 1\n");
-    put("b", "0 1\n1 1\n");
-    ck_assert_int_ge(alloc_each_fails(make, unmake, dir), 10);
+    tmpdir_put(dir, "a", "0 1\n1 1\n");
+    tmpdir_put(dir, "b", "0 1\n1 1\n");
+    ck_assert_int_ge(alloc_each_fails(make, unmake, (void *)dir), 10);
     ck_assert_int_ge(alloc_each_fails(generate, unmake, NULL), 30);
 }
 
@@ -178,7 +165,7 @@ TEST(real_sets_load)
     }
 }
 
-SUITE_SET_UP(abr_traces_corpus, 60, set_up, tear_down, files_in_name_order,
+SUITE_SET_UP(abr_traces_corpus, 60, set_up, NULL, files_in_name_order,
              parts_are_disjoint_and_complete, one_bad_file_fails_the_load,
              empty_and_absent_folders, generated, every_allocation_may_fail,
              real_sets_load);

@@ -13,25 +13,27 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct fixture {
-    struct video *video;
-    struct worlds *worlds;
-};
+static struct video *video;
+static struct worlds *worlds;
+static struct env open_envs[4];
+static int n_open;
 
-static struct fixture setup(int ladders)
+/* tear_down frees them. */
+static void use_worlds(int ladders)
 {
-    struct fixture f = {.video = video_default(NULL)};
+    video = video_default(NULL);
     struct worlds_cfg c = {
-        .links = 20, .link_s = 120, .video = f.video, .ladders = ladders, .seed = 1};
-    f.worlds = worlds_new(&c, NULL);
-    ck_assert_ptr_nonnull(f.worlds);
-    return f;
+        .links = 20, .link_s = 120, .video = video, .ladders = ladders, .seed = 1};
+    worlds = worlds_new(&c, NULL);
+    ck_assert_ptr_nonnull(worlds);
 }
 
-static void teardown(struct fixture *f)
+static void tear_down(void)
 {
-    worlds_free(f->worlds);
-    video_free(f->video);
+    for (int i = 0; i < n_open; i++)
+        open_envs[i].free(open_envs[i].self);
+    worlds_free(worlds);
+    video_free(video);
 }
 
 struct walk {
@@ -41,11 +43,12 @@ struct walk {
     struct rng rng;
 };
 
-static void begin(struct walk *w, const struct abr_env_cfg *c, const struct fixture *f,
-                  uint64_t id)
+/* The environment is freed after the test. */
+static void begin(struct walk *w, const struct abr_env_cfg *c, uint64_t id)
 {
-    w->env = abr_env_new(c, f->worlds, 5, id, NULL);
+    w->env = abr_env_new(c, worlds, 5, id, NULL);
     ck_assert_ptr_nonnull(w->env.self);
+    open_envs[n_open++] = w->env;
     w->out = (struct env_out){.obs = w->obs, .priv = w->priv};
     rng_init(&w->rng, 8, id);
     w->env.reset(w->env.self, &w->out);
@@ -68,12 +71,12 @@ static void step(struct walk *w)
 
 TEST(everything_drawn_stays_finite)
 {
-    struct fixture f = setup(30);
+    use_worlds(30);
     struct abr_env_cfg c = abr_env_cfg_default();
     c.custom = c.ladders = c.players = c.live = c.choose_first = .5;
     int tags[2 * ABR_ENV_PROFILES + 2] = {0}, ends = 0, cuts = 0, masks = 0, broken = 0;
     struct walk w;
-    begin(&w, &c, &f, 0);
+    begin(&w, &c, 0);
     for (int i = 0; i < 20000; i++) {
         tags[w.out.tag]++;
         w.env.step(w.env.self, any_level(&w), &w.out);
@@ -94,15 +97,13 @@ TEST(everything_drawn_stays_finite)
     ck_assert_int_gt(ends, 50);
     ck_assert_int_gt(cuts, 50);
     ck_assert_int_eq(masks & 0x1ffc, 0x1ffc); /* ladders of 2 .. 12 levels came up */
-    w.env.free(w.env.self);
-    teardown(&f);
 }
 
 /* Weights on the simplex sum to 1 and come near its edges; the others keep to their ranges. The
  * level of chunk 0 is always 1, or any. */
 TEST(weights_and_first_levels_as_asked)
 {
-    struct fixture f = setup(30);
+    use_worlds(30);
     for (int any = 0; any < 2; any++) {
         struct abr_env_cfg c = abr_env_cfg_default();
         c.custom = 1;
@@ -110,7 +111,7 @@ TEST(weights_and_first_levels_as_asked)
         c.simplex = any;
         c.first_level = any ? -1 : 1;
         struct walk w;
-        begin(&w, &c, &f, 0);
+        begin(&w, &c, 0);
         int outside = 0, edge = 0, seen = 0;
         for (int i = 0; i < 400; i++) {
             w.env.reset(w.env.self, &w.out);
@@ -123,24 +124,22 @@ TEST(weights_and_first_levels_as_asked)
                            : q->mu_quality < .5 || q->mu_switch < .2 || q->mu_stall > 8;
         }
         ck_assert_int_eq(outside, 0);
-        ck_assert_int_eq(seen, any ? (1 << f.video->levels) - 1 : 1 << 1);
+        ck_assert_int_eq(seen, any ? (1 << video->levels) - 1 : 1 << 1);
         if (any) ck_assert_int_gt(edge, 40); /* a share of 1 - .95^2 - .95^2 + .9^2 */
-        w.env.free(w.env.self);
     }
-    teardown(&f);
 }
 
 /* No noise, no draws but the trace and the row: the rewards are those of a player that
  * the same world gave. Found by trying all traces and rows, as the draw is the env's. */
 TEST(rewards_are_the_players)
 {
-    struct fixture f = setup(0);
+    use_worlds(0);
     struct abr_env_cfg c = abr_env_cfg_default();
     c.noise = c.custom = c.ladders = c.players = c.live = 0;
     c.choose_first = 1;
     c.n_profiles = 1;
     struct walk w;
-    begin(&w, &c, &f, 0);
+    begin(&w, &c, 0);
     const int levels[] = {0, 3, 5, 1, 2};
     double got[5];
     for (int i = 0; i < 5; i++) {
@@ -149,9 +148,9 @@ TEST(rewards_are_the_players)
     }
 
     int matches = 0;
-    for (int i = 0; i < f.worlds->n_traces; i++)
-        for (int row = 1; row < f.worlds->traces[i]->n; row++) {
-            struct emu_world world = {f.video, f.worlds->traces[i], c.emu};
+    for (int i = 0; i < worlds->n_traces; i++)
+        for (int row = 1; row < worlds->traces[i]->n; row++) {
+            struct emu_world world = {video, worlds->traces[i], c.emu};
             struct player p;
             player_start(&p, &world, row, &c.profiles[0], -1);
             double difference = 0;
@@ -162,20 +161,18 @@ TEST(rewards_are_the_players)
             matches += difference < 1e-4;
         }
     ck_assert_int_ge(matches, 1);
-    w.env.free(w.env.self);
-    teardown(&f);
 }
 
 /* A tag tells whose weights they are and whether the player is the standard one. */
 TEST(tags_tell_the_player)
 {
-    struct fixture f = setup(0);
+    use_worlds(0);
     struct abr_env_cfg c = abr_env_cfg_default();
     c.custom = c.ladders = 0;
     c.players = .5;
     c.live = .2;
     struct walk w;
-    begin(&w, &c, &f, 0);
+    begin(&w, &c, 0);
     double standard_s = c.emu.buffer_max_s;
     int other = 0;
     for (int i = 0; i < 200; i++) {
@@ -193,24 +190,22 @@ TEST(tags_tell_the_player)
     /* 1 - .5 * .8 of 200: 120 +- 7 */
     ck_assert_int_gt(other, 90);
     ck_assert_int_lt(other, 150);
-    w.env.free(w.env.self);
 
     c.players = c.live = 0;
     ck_assert_int_eq(abr_env_tags(&c), 6);
-    teardown(&f);
 }
 
 /* Stalls behind short buffers cost more, others what the weights say. */
 TEST(caution_behind_short_buffers)
 {
-    struct fixture f = setup(0);
+    use_worlds(0);
     struct abr_env_cfg c = abr_env_cfg_default();
     c.custom = c.ladders = c.live = 0;
     c.players = .5;
     struct walk plain, careful;
-    begin(&plain, &c, &f, 0);
+    begin(&plain, &c, 0);
     c.caution = .5;
-    begin(&careful, &c, &f, 0);
+    begin(&careful, &c, 0);
     int stalls = 0, others = 0;
     for (int i = 0; i < 20000; i++) {
         int level = any_level(&plain);
@@ -230,29 +225,26 @@ TEST(caution_behind_short_buffers)
     }
     ck_assert_int_gt(stalls, 100);
     ck_assert_int_gt(others, 100);
-    plain.env.free(plain.env.self);
-    careful.env.free(careful.env.self);
-    teardown(&f);
 }
 
 /* A video of 10 chunks or more is the end of the one that is given; advice knows it by its sizes. */
 TEST(videos_of_any_length)
 {
-    struct fixture f = setup(0);
+    use_worlds(0);
     struct abr_env_cfg c = abr_env_cfg_default();
     c.custom = c.ladders = c.players = c.live = c.choose_first = 0;
     c.lengths = .5;
     struct walk w;
-    begin(&w, &c, &f, 0);
-    int whole = 0, brief = 0, least = f.video->chunks;
+    begin(&w, &c, 0);
+    int whole = 0, brief = 0, least = video->chunks;
     for (int i = 0; i < 200; i++) {
         const struct view *v = &abr_env_player(&w.env)->view;
-        int skipped = f.video->chunks - v->chunks;
+        int skipped = video->chunks - v->chunks;
         int place = w.out.tag - (skipped ? abr_env_tag_short(&c, 0) : 0);
         ck_assert(place >= 0 && place < c.n_profiles);
         ck_assert_double_eq(v->qoe.mu_stall, c.profiles[place].mu_stall);
         ck_assert_int_eq(v->chunk, 1);
-        ck_assert_double_eq(v->next_bytes[2], video_chunk(f.video, skipped + 1)[2]);
+        ck_assert_double_eq(v->next_bytes[2], video_chunk(video, skipped + 1)[2]);
         whole += skipped == 0;
         brief += v->chunks < 22;
         least = v->chunks < least ? v->chunks : least;
@@ -267,20 +259,18 @@ TEST(videos_of_any_length)
     /* half, and of the others those below the middle of ln 10 .. ln 49: 100 +- 7, 50 +- 6 */
     ck_assert(whole > 70 && whole < 130);
     ck_assert(brief > 25 && brief < 75);
-    w.env.free(w.env.self);
-    teardown(&f);
 }
 
 /* What is fetched is not what was chosen, now and then; never when nobody abandons. */
 TEST(players_that_abandon)
 {
-    struct fixture f = setup(0);
+    use_worlds(0);
     for (int may = 0; may < 2; may++) {
         struct abr_env_cfg c = abr_env_cfg_default();
         c.ladders = 0;
         c.abandon = .5 * may;
         struct walk w;
-        begin(&w, &c, &f, 0);
+        begin(&w, &c, 0);
         int other = 0, without = 0;
         for (int i = 0; i < 4000; i++) {
             int level = any_level(&w);
@@ -294,23 +284,21 @@ TEST(players_that_abandon)
             ck_assert(other > 20 && without > 1000 && without < 3000);
         else
             ck_assert(other == 0 && without == 4000);
-        w.env.free(w.env.self);
     }
-    teardown(&f);
 }
 
 /* Who minds switches alone begins higher (first_level.h), in half of the episodes here. */
 TEST(first_chunks_as_sessions_begin)
 {
-    struct fixture f = setup(0);
+    use_worlds(0);
     struct abr_env_cfg c = abr_env_cfg_default();
     c.custom = c.ladders = c.players = c.live = c.choose_first = 0;
     c.profiles[0] = (struct qoe){1, 8, .5, QOE_LINEAR};
     c.n_profiles = 1;
     c.start = .5;
     struct walk w;
-    begin(&w, &c, &f, 0);
-    struct emu_world world = {f.video, f.worlds->traces[0], c.emu};
+    begin(&w, &c, 0);
+    struct emu_world world = {video, worlds->traces[0], c.emu};
     struct player p;
     player_start(&p, &world, 1, &c.profiles[0], -1);
     int level = first_level(&p.view), begun = 0;
@@ -322,18 +310,16 @@ TEST(first_chunks_as_sessions_begin)
         w.env.reset(w.env.self, &w.out);
     }
     ck_assert(begun > 70 && begun < 130);
-    w.env.free(w.env.self);
-    teardown(&f);
 }
 
 TEST(ids_differ_and_repeat)
 {
-    struct fixture f = setup(5);
+    use_worlds(5);
     struct abr_env_cfg c = abr_env_cfg_default();
     struct walk a, b, other;
-    begin(&a, &c, &f, 1);
-    begin(&b, &c, &f, 1);
-    begin(&other, &c, &f, 2);
+    begin(&a, &c, 1);
+    begin(&b, &c, 1);
+    begin(&other, &c, 2);
     int different = 0;
     for (int i = 0; i < 300; i++) {
         step(&a);
@@ -344,20 +330,16 @@ TEST(ids_differ_and_repeat)
         different += a.out.reward != other.out.reward;
     }
     ck_assert_int_gt(different, 200);
-    a.env.free(a.env.self);
-    b.env.free(b.env.self);
-    other.env.free(other.env.self);
-    teardown(&f);
 }
 
 TEST(state_round_trip)
 {
-    struct fixture f = setup(5);
+    use_worlds(5);
     struct abr_env_cfg c = abr_env_cfg_default();
     c.lengths = c.abandon = c.start = .5;
     struct walk a, b;
-    begin(&a, &c, &f, 1);
-    begin(&b, &c, &f, 9);
+    begin(&a, &c, 1);
+    begin(&b, &c, 9);
     for (int i = 0; i < 100; i++)
         step(&a);
     char *state = malloc(a.env.state_size);
@@ -373,19 +355,16 @@ TEST(state_round_trip)
         ck_assert_float_eq(a.out.reward, b.out.reward);
     }
     free(state);
-    a.env.free(a.env.self);
-    b.env.free(b.env.self);
-    teardown(&f);
 }
 
 /* Advice is what RobustMPC decides, episode after episode, and changes no step. */
 TEST(advice_is_mpcs)
 {
-    struct fixture f = setup(0);
+    use_worlds(0);
     struct abr_env_cfg c = abr_env_cfg_default();
     struct walk w, alone;
-    begin(&w, &c, &f, 0);
-    begin(&alone, &c, &f, 0);
+    begin(&w, &c, 0);
+    begin(&alone, &c, 0);
     struct algo mpc;
     struct algo_ctx ctx = {0};
     ck_assert_int_eq(mpc_new(&mpc, NULL, &ctx, NULL), 0);
@@ -394,7 +373,7 @@ TEST(advice_is_mpcs)
     for (int i = 0; i < 400; i++) {
         int advised = w.env.advise(w.env.self);
         ck_assert_int_eq(advised,
-                         mpc.decide(mpc.self, &abr_env_player(&w.env)->view, f.video));
+                         mpc.decide(mpc.self, &abr_env_player(&w.env)->view, video));
         levels |= 1 << advised;
         int level = any_level(&w);
         w.env.step(w.env.self, level, &w.out);
@@ -408,18 +387,15 @@ TEST(advice_is_mpcs)
     }
     ck_assert_int_eq(levels, 63);
     algo_free(&mpc);
-    alone.env.free(alone.env.self);
-    w.env.free(w.env.self);
-    teardown(&f);
 }
 
 /* peek tells what step will give, for any level, and changes nothing. */
 TEST(peeks_come_true)
 {
-    struct fixture f = setup(5);
+    use_worlds(5);
     struct abr_env_cfg c = abr_env_cfg_default();
     struct walk w;
-    begin(&w, &c, &f, 3);
+    begin(&w, &c, 3);
     size_t size = w.env.state_size;
     char *before = malloc(size), *after = malloc(size);
     for (int i = 0; i < 400; i++) {
@@ -440,36 +416,32 @@ TEST(peeks_come_true)
     }
     free(after);
     free(before);
-    w.env.free(w.env.self);
-    teardown(&f);
 }
 
 /* The shifts: documentary, live, news, documentary, each for exactly so many steps. */
 TEST(profiles_in_turn)
 {
-    struct fixture f = setup(0);
+    use_worlds(0);
     struct abr_env_cfg c = abr_env_cfg_paper(true, 70);
     struct walk w;
-    begin(&w, &c, &f, 0);
+    begin(&w, &c, 0);
     for (int i = 0; i < 280; i++) {
         ck_assert_int_eq(w.out.tag, i / 70 % 3);
         step(&w);
     }
     ck_assert_int_eq(w.env.spec.obs_dim, FEAT_PAPER_DIM);
     ck_assert_int_eq(w.env.spec.priv_dim, 0);
-    w.env.free(w.env.self);
-    teardown(&f);
 }
 
 /* In training as in evaluation: hidden from the first observation on, and the paper's state
  * is pushed once per decision also where the policy chooses chunk 0. */
 TEST(other_layouts)
 {
-    struct fixture f = setup(10);
+    use_worlds(10);
     struct abr_env_cfg c = abr_env_cfg_default();
     c.layout = FEAT_BLIND;
     struct walk w;
-    begin(&w, &c, &f, 0);
+    begin(&w, &c, 0);
     for (int i = 0; i < 200; i++) {
         for (int k = 10; k < 16; k++)
             ck_assert_float_eq(w.obs[k], 0);
@@ -477,32 +449,29 @@ TEST(other_layouts)
             ck_assert_float_eq(w.obs[FEAT_FULL_DIM - 6 * (k + 1) + 4], 0);
         step(&w);
     }
-    w.env.free(w.env.self);
 
     c.layout = FEAT_PAPER;
     c.choose_first = 1;
     c.ladders = 0;
-    begin(&w, &c, &f, 0);
+    begin(&w, &c, 0);
     ck_assert_int_eq(w.env.spec.obs_dim, FEAT_PAPER_DIM);
     ck_assert_float_eq(w.obs[5 * 8 + 7], 1); /* all chunks remain */
     ck_assert_float_gt(w.obs[4 * 8], 0);     /* the first chunk's size */
-    w.env.free(w.env.self);
-    teardown(&f);
 }
 
 /* The viewer's weights follow the state, and change with the shift. */
 TEST(hints_are_the_weights_in_force)
 {
-    struct fixture f = setup(0);
+    use_worlds(0);
     struct abr_env_cfg c = abr_env_cfg_paper(false, 70);
     c.layout = FEAT_PAPER_HINT;
     static const float share[3][3] = {{1 / 8.f, 6 / 8.f, 1 / 8.f},
                                       {1 / 8.f, 1 / 8.f, 6 / 8.f},
                                       {6 / 8.f, 1 / 8.f, 1 / 8.f}};
     struct walk plain, hinted;
-    begin(&hinted, &c, &f, 0);
+    begin(&hinted, &c, 0);
     c.layout = FEAT_PAPER;
-    begin(&plain, &c, &f, 0);
+    begin(&plain, &c, 0);
     ck_assert_int_eq(hinted.env.spec.obs_dim, FEAT_PAPER_DIM + 3);
     for (int i = 0; i < 280; i++) {
         ck_assert_mem_eq(hinted.obs, plain.obs, FEAT_PAPER_DIM * sizeof(float));
@@ -510,17 +479,14 @@ TEST(hints_are_the_weights_in_force)
         step(&hinted);
         step(&plain);
     }
-    plain.env.free(plain.env.self);
-    hinted.env.free(hinted.env.self);
-    teardown(&f);
 }
 
 TEST(the_player_tells_of_the_last_chunk)
 {
-    struct fixture f = setup(0);
+    use_worlds(0);
     struct abr_env_cfg c = abr_env_cfg_paper(false, 1000);
     struct walk w;
-    begin(&w, &c, &f, 0);
+    begin(&w, &c, 0);
     for (int i = 0; i < 200; i++) {
         w.env.step(w.env.self, any_level(&w), &w.out);
         const struct player *p = abr_env_player(&w.env);
@@ -530,28 +496,25 @@ TEST(the_player_tells_of_the_last_chunk)
         ck_assert(!w.out.done || p->view.buffer_s == 0.0);
         if (w.out.done) w.env.reset(w.env.self, &w.out);
     }
-    w.env.free(w.env.self);
-    teardown(&f);
 }
 
 TEST(steps_allocate_nothing)
 {
-    struct fixture f = setup(10);
+    use_worlds(10);
     struct abr_env_cfg c = abr_env_cfg_default();
     struct walk w;
-    begin(&w, &c, &f, 0);
+    begin(&w, &c, 0);
     alloc_watch();
     for (int i = 0; i < 500; i++)
         step(&w);
     long calls = alloc_calls();
     ck_assert_int_eq(calls, 0);
-    w.env.free(w.env.self);
-    teardown(&f);
 }
 
-SUITE(abr_train_abr_env, everything_drawn_stays_finite, weights_and_first_levels_as_asked,
-      rewards_are_the_players, tags_tell_the_player, caution_behind_short_buffers,
-      videos_of_any_length, players_that_abandon, first_chunks_as_sessions_begin,
-      ids_differ_and_repeat, state_round_trip, advice_is_mpcs, peeks_come_true,
-      profiles_in_turn, other_layouts, hints_are_the_weights_in_force,
-      the_player_tells_of_the_last_chunk, steps_allocate_nothing);
+SUITE_SET_UP(abr_train_abr_env, 0, NULL, tear_down, everything_drawn_stays_finite,
+             weights_and_first_levels_as_asked, rewards_are_the_players,
+             tags_tell_the_player, caution_behind_short_buffers, videos_of_any_length,
+             players_that_abandon, first_chunks_as_sessions_begin, ids_differ_and_repeat,
+             state_round_trip, advice_is_mpcs, peeks_come_true, profiles_in_turn,
+             other_layouts, hints_are_the_weights_in_force,
+             the_player_tells_of_the_last_chunk, steps_allocate_nothing);

@@ -39,7 +39,7 @@ TEST(by_what_they_were_trained_on)
         {"drawn", "any", 1, {4}},         {"news", NULL, 2, {2, 8}},
         {"news", "standard", 1, {2}},     {"live", "drawn", 1, {7}},
     };
-    const char *dir = strdup(tmpdir_new());
+    const char *dir = tmpdir_new();
     struct abr_env_cfg env = abr_env_cfg_default();
     struct policy_cfg student = policy_cfg_default(FEAT_FULL_DIM);
     for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++) {
@@ -58,14 +58,12 @@ TEST(by_what_they_were_trained_on)
         teacher_files_free(&m);
         ck_assert_int_eq(m.n, 0);
     }
-    tmpdir_remove(dir);
-    free((void *)dir);
 }
 
 /* Who met whole videos alone does not teach what to do with shorter ones. */
 TEST(shorter_videos_have_teachers_of_their_own)
 {
-    const char *dir = strdup(tmpdir_new());
+    const char *dir = tmpdir_new();
     struct abr_env_cfg env = abr_env_cfg_default();
     struct policy_cfg student = policy_cfg_default(FEAT_FULL_DIM);
     struct teacher_files m = {0};
@@ -78,8 +76,6 @@ TEST(shorter_videos_have_teachers_of_their_own)
         ck_assert_int_eq(m.teachers.tag[i], i);
     ck_assert_int_eq(abr_env_tag_short(&env, 0), 10);
     teacher_files_free(&m);
-    tmpdir_remove(dir);
-    free((void *)dir);
 }
 
 TEST(what_players_an_environment_has)
@@ -96,7 +92,7 @@ TEST(what_players_an_environment_has)
 
 TEST(who_cannot_teach)
 {
-    const char *dir = strdup(tmpdir_new());
+    const char *dir = tmpdir_new();
     struct abr_env_cfg env = abr_env_cfg_default();
     struct policy_cfg student = policy_cfg_default(FEAT_FULL_DIM);
     struct teacher_files m = {0};
@@ -121,14 +117,12 @@ TEST(who_cannot_teach)
     ck_assert_int_eq(teacher_files_add(&m, tmpdir_path(dir, "none"), &student, &env, &e),
                      ERR_ABSENT);
     teacher_files_free(&m);
-    tmpdir_remove(dir);
-    free((void *)dir);
 }
 
 /* One of all profiles with drawn players knows four kinds: the fifth of them is too many. */
 TEST(more_than_can_be_kept)
 {
-    const char *dir = strdup(tmpdir_new());
+    const char *dir = tmpdir_new();
     struct abr_env_cfg env = abr_env_cfg_default();
     struct policy_cfg student = policy_cfg_default(FEAT_FULL_DIM);
     struct teacher_files m = {0};
@@ -146,8 +140,6 @@ TEST(more_than_can_be_kept)
         ck_assert_int_eq(teacher_files_add(&m, path, &student, &env, &e), 0);
     ck_assert_int_eq(teacher_files_add(&m, path, &student, &env, &e), ERR_FULL);
     teacher_files_free(&m);
-    tmpdir_remove(dir);
-    free((void *)dir);
 }
 
 SUITE(abr_train_teacher_files, by_what_they_were_trained_on,

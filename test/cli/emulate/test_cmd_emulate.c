@@ -33,7 +33,7 @@ TEST(bad_requests_say_what_to_do)
 /* What an earlier run has written is not emptied by one that plays nothing. */
 TEST(a_run_that_fails_writes_nothing)
 {
-    const char *dir = strdup(tmpdir_new()), *was = "{\"rows\": [{\"n\": 9}]}\n";
+    const char *dir = tmpdir_new(), *was = "{\"rows\": [{\"n\": 9}]}\n";
     struct err e = {0};
     ck_assert_int_eq(text_write_file(tmpdir_path(dir, "r.json"), was, strlen(was), &e),
                      0);
@@ -55,8 +55,6 @@ TEST(a_run_that_fails_writes_nothing)
     is = text_read_file(tmpdir_path(dir, "r.json"), 100000, NULL, &e);
     ck_assert_ptr_nonnull(strstr(is, "\"profile\": \"news\""));
     free(is);
-    tmpdir_remove(dir);
-    free((void *)dir);
 }
 
 TEST(a_row_for_every_profile)
@@ -118,7 +116,6 @@ TEST(learning_publishes_and_is_scored)
 
     program_expect_in(dir, "eval --policy moe,moe:@/learned.safetensors --quiet",
                       OPT_EXIT_DONE, "learned.safetensors");
-    tmpdir_remove(dir);
 }
 
 /* The rows of the older profiles, with the crc of all their levels. */
@@ -160,13 +157,11 @@ TEST(a_added_profile_learns_and_is_scored)
                       OPT_EXIT_DONE, "grown.safetensors");
     program_expect("emulate --mu 3,1,3 --grow sports --save /x", OPT_EXIT_USAGE,
                    "--learn");
-    tmpdir_remove(dir);
 }
 
 TEST(what_viewers_saw_is_a_page)
 {
-    char dir[64];
-    snprintf(dir, sizeof dir, "%s", page_home_new());
+    const char *dir = page_home_new();
     program_expect_in(
         dir,
         "emulate --policy deploy/policy/moe.safetensors --viewers 8 --at-once 3 "
@@ -187,7 +182,6 @@ TEST(what_viewers_saw_is_a_page)
         "--links 2 --report @/seen.html",
         OPT_EXIT_FAILED, "more than 10000000 chunks in total");
     unsetenv("ABRD_HOME");
-    tmpdir_remove(dir);
 }
 
 SUITE_WITHIN(cli_emulate_cmd_emulate, 120, bad_requests_say_what_to_do,

@@ -148,28 +148,23 @@ TEST(exclude_reads_names)
     program_expect(args, OPT_EXIT_DONE, "5 traces");
     snprintf(args, sizeof args, "eval " GOLDEN " --policy rate --exclude %s/none", dir);
     program_expect(args, OPT_EXIT_FAILED, "none");
-    tmpdir_remove(dir);
 }
 
-static char dir[64];
+static const char *dir;
 
-/* "$" in args is the folder */
+/* "@" in args is the folder. */
 static void expect(const char *args, int code, const char *part)
 {
-    char full[1024] = "eval ";
-    for (const char *s = args; *s; s++) {
-        size_t n = strlen(full);
-        snprintf(full + n, sizeof full - n, *s == '$' ? "%s" : "%.1s",
-                 *s == '$' ? dir : s);
-    }
-    program_expect(full, code, part);
+    char full[2100];
+    snprintf(full, sizeof full, "eval %s", args);
+    program_expect_in(dir, full, code, part);
 }
 
 TEST(a_page_and_every_chunk)
 {
-    snprintf(dir, sizeof dir, "%s", page_home_new());
-    expect(GOLDEN " --policy buffer,mpc,oracle --profile live,news --report $/page.html "
-                  "--trajectories $/all.csv",
+    dir = page_home_new();
+    expect(GOLDEN " --policy buffer,mpc,oracle --profile live,news --report @/page.html "
+                  "--trajectories @/all.csv",
            OPT_EXIT_DONE, "chunks in");
     char *page = text_read_file(tmpdir_path(dir, "page.html"), 1 << 24, NULL, NULL);
     char *data = text_read_file(tmpdir_path(dir, "page.csv"), 1 << 24, NULL, NULL);
@@ -199,17 +194,16 @@ TEST(a_page_and_every_chunk)
     free(data);
     free(page);
 
-    expect(GOLDEN " --policy buffer --trajectories $/all.jsonl --detail obs",
+    expect(GOLDEN " --policy buffer --trajectories @/all.jsonl --detail obs",
            OPT_EXIT_DONE, "329 chunks in");
-    expect("--report $/page.pdf", OPT_EXIT_FAILED, "is not NAME.html");
-    expect("--report $/no/page.html", OPT_EXIT_FAILED, "there is no folder");
+    expect("--report @/page.pdf", OPT_EXIT_FAILED, "is not NAME.html");
+    expect("--report @/no/page.html", OPT_EXIT_FAILED, "there is no folder");
     expect("--detail obs", OPT_EXIT_USAGE, "--trajectories");
     expect("--trajectories x --detail weights", OPT_EXIT_USAGE, "obs, probs");
     expect("--report x.html --mu-draws 3", OPT_EXIT_USAGE, "--mu-draws");
     remove(tmpdir_path(dir, "web/report/report.js"));
-    expect(GOLDEN " --policy buffer --report $/page.html", OPT_EXIT_FAILED, "report.js");
+    expect(GOLDEN " --policy buffer --report @/page.html", OPT_EXIT_FAILED, "report.js");
     unsetenv("ABRD_HOME");
-    tmpdir_remove(dir);
 }
 
 static int fields(const char *line)
@@ -222,8 +216,8 @@ static int fields(const char *line)
 
 TEST(every_chunk_on_standard_output)
 {
-    snprintf(dir, sizeof dir, "%s", tmpdir_new());
-    expect(GOLDEN " --policy buffer --profile live --quiet --trajectories - > $/all.csv",
+    dir = tmpdir_new();
+    expect(GOLDEN " --policy buffer --profile live --quiet --trajectories - > @/all.csv",
            OPT_EXIT_DONE, "329 chunks in -"); /* that, on stderr */
     char *rows = text_read_file(tmpdir_path(dir, "all.csv"), 1 << 24, NULL, NULL);
     int n = 0;
@@ -232,13 +226,12 @@ TEST(every_chunk_on_standard_output)
     ck_assert_int_eq(n, 1 + 329);
     free(rows);
     expect("--json - --trajectories -", OPT_EXIT_USAGE, "cannot both be -");
-    tmpdir_remove(dir);
 }
 
 /* As long as a path may be, not as a name in a table may. */
 TEST(a_checkpoint_far_down)
 {
-    snprintf(dir, sizeof dir, "%s", page_home_new());
+    dir = page_home_new();
     char far[200], args[2048], file[512];
     memset(far, 'd', 150);
     far[150] = '\0';
@@ -248,7 +241,7 @@ TEST(a_checkpoint_far_down)
     ck_assert_int_eq(system(args), 0);
     snprintf(args, sizeof args,
              GOLDEN " --policy buffer,moe:%s --profile live --gain moe:%s --over buffer "
-                    "--csv - --report $/page.html --trajectories $/all.csv",
+                    "--csv - --report @/page.html --trajectories @/all.csv",
              file, file);
     expect(args, OPT_EXIT_DONE, ",gain,");
     char *rows = text_read_file(tmpdir_path(dir, "all.csv"), 1 << 24, NULL, NULL);
@@ -260,7 +253,6 @@ TEST(a_checkpoint_far_down)
     ck_assert_ptr_nonnull(strstr(page, args));
     free(page);
     unsetenv("ABRD_HOME");
-    tmpdir_remove(dir);
 }
 
 TEST(mistakes_are_named)

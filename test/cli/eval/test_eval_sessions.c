@@ -48,8 +48,7 @@ TEST(rows_are_what_was_scored)
                                   corpus, video, &cfg, &e),
                          0);
     for (int p = 0; p < 2; p++) {
-        char dir[64];
-        snprintf(dir, sizeof dir, "%s", tmpdir_new());
+        const char *dir = tmpdir_new();
         const struct eval_sessions s = {.rows = &rows[p],
                                         .n_profiles = 1,
                                         .n_policies = 1,
@@ -69,7 +68,6 @@ TEST(rows_are_what_was_scored)
             ck_assert_double_eq_tol(mean_reward(text, corpus->traces[i + 1]->name),
                                     rows[p].trace_qoe[i], 1e-6);
         free(text);
-        tmpdir_remove(dir);
     }
     for (int p = 0; p < 2; p++)
         eval_row_free(&rows[p]);

@@ -8,16 +8,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-static char dir[64];
+static const char *dir;
 
 static void set_up(void)
 {
-    snprintf(dir, sizeof dir, "%s", tmpdir_new());
-}
-
-static void tear_down(void)
-{
-    tmpdir_remove(dir);
+    dir = tmpdir_new();
 }
 
 /* Two rows, one of a network, as the file then holds them. */
@@ -109,5 +104,5 @@ TEST(nothing_is_left_of_what_was_not_closed)
     trajectories_free(NULL);
 }
 
-SUITE_SET_UP(cli_eval_trajectories, 0, set_up, tear_down, csv, json_lines,
+SUITE_SET_UP(cli_eval_trajectories, 0, set_up, NULL, csv, json_lines,
              nothing_is_left_of_what_was_not_closed);

@@ -12,10 +12,10 @@
 
 TEST(exit_codes)
 {
-    char args[700], dir[256];
+    char args[700];
     struct err e = {0};
     struct store store;
-    snprintf(dir, sizeof dir, "%s", tmpdir_new());
+    const char *dir = tmpdir_new();
     struct store_sqlite_cfg cfg = {.path = tmpdir_path(dir, "abrd.db")};
     ck_assert_int_eq(store_sqlite_open(&store, &cfg, &e), 0);
     snprintf(args, sizeof args, "backup %s %s/to --quiet", dir, dir);
@@ -26,7 +26,6 @@ TEST(exit_codes)
     program_expect_in(dir, "backup @/none @/three", 1, "is it a data folder?");
     program_expect("backup here", 2, "--help");
     store.free(store.self);
-    tmpdir_remove(dir);
 }
 
 SUITE(cli_serve_cmd_backup, exit_codes);

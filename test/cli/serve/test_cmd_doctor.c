@@ -11,7 +11,7 @@
 TEST(exit_codes)
 {
     char args[512];
-    const char *dir = strdup(tmpdir_new());
+    const char *dir = tmpdir_new();
     chmod(dir, 0700);
     snprintf(args, sizeof args, "doctor --port 0 --data %s", dir);
     program_expect(args, 0, "");
@@ -21,7 +21,6 @@ TEST(exit_codes)
     program_expect("doctor --port x", 2, "--port");
     program_expect("doctor --durability maybe", 2, "durability");
     program_expect("doctor --config /no/such.conf", 2, "/no/such.conf");
-    tmpdir_remove(dir);
 }
 
 SUITE(cli_serve_cmd_doctor, exit_codes);

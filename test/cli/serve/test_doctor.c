@@ -21,16 +21,11 @@ static struct doctor_report r;
 
 static void setup(void)
 {
-    dir = strdup(tmpdir_new());
+    dir = tmpdir_new();
     chmod(dir, 0700);
     s = serve_options_default();
     s.node.port = 0;
     s.service.data_dir = dir;
-}
-
-static void teardown(void)
-{
-    tmpdir_remove(dir);
 }
 
 static const struct doctor_finding *finding(const char *what)
@@ -255,6 +250,6 @@ TEST(limits_and_pages)
     expect("pages", DOCTOR_FAIL, "index.html");
 }
 
-SUITE_SET_UP(cli_serve_doctor, 0, setup, teardown, a_sound_house, folders, stores,
+SUITE_SET_UP(cli_serve_doctor, 0, setup, NULL, a_sound_house, folders, stores,
              files_that_are_missing, weights, tokens, access_rules, ports,
              servers_of_media, limits_and_pages);

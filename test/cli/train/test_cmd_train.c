@@ -38,7 +38,7 @@ static bool same(const char *a, const char *b)
 TEST(writes_policy_curve_and_rows)
 {
     char line[512];
-    const char *dir = strdup(tmpdir_new());
+    const char *dir = tmpdir_new();
     program_expect_in(dir, "train " SMALL "--out @/a --csv @/a.csv --json @/a.json",
                       OPT_EXIT_DONE, "documentary");
 
@@ -65,8 +65,6 @@ TEST(writes_policy_curve_and_rows)
                       "");
     ck_assert(!same(tmpdir_path(dir, "a"), tmpdir_path(dir, "b")));
     ck_assert(same(tmpdir_path(dir, "a"), tmpdir_path(dir, "c")));
-    tmpdir_remove(dir);
-    free((void *)dir);
 }
 
 /* Interrupted as soon as it has saved once, taken up, finished: the same bits as in one go.
@@ -77,7 +75,7 @@ TEST(resumes_after_ctrl_c)
         "--preset paper --variant pamoe --steps 60000",
         "--preset tuned --variant pamoe --steps 98304 --threads 2"};
     char fmt[512];
-    const char *dir = strdup(tmpdir_new());
+    const char *dir = tmpdir_new();
     for (int i = 0; i < 2; i++) {
         snprintf(fmt, sizeof fmt, "train %s --quiet --out @/whole", presets[i]);
         program_expect_in(dir, fmt, OPT_EXIT_DONE, "");
@@ -94,8 +92,6 @@ TEST(resumes_after_ctrl_c)
         ck_assert(same(tmpdir_path(dir, "whole"), tmpdir_path(dir, "half")));
         unlink(tmpdir_path(dir, "half"));
     }
-    tmpdir_remove(dir);
-    free((void *)dir);
 }
 
 static char *text_of(const char *dir, const char *name)
@@ -123,7 +119,7 @@ static char *steady_of(const char *dir, const char *name)
  * has a head of its own. */
 TEST(a_curve_outlives_kill)
 {
-    const char *dir = strdup(tmpdir_new());
+    const char *dir = tmpdir_new();
     static const char run[] =
         "train --preset paper --variant pamoe --steps 120000 --quiet ";
     char fmt[512];
@@ -149,13 +145,11 @@ TEST(a_curve_outlives_kill)
     ck_assert_int_eq(strncmp(half, whole, strcspn(whole, "\n") + 1), 0);
     free(half);
     free(whole);
-    tmpdir_remove(dir);
-    free((void *)dir);
 }
 
 TEST(how_to_go_on_names_every_file)
 {
-    const char *dir = strdup(page_home_new());
+    const char *dir = page_home_new();
     program_expect_in(
         dir,
         "train " SMALL "--steps 10000000 --quiet --out @/c --csv @/c.csv --json "
@@ -163,14 +157,12 @@ TEST(how_to_go_on_names_every_file)
         "-f @/c.part ] "
         "&& kill -0 $! 2>/dev/null; do :; done; kill -INT $!; wait $!",
         OPT_EXIT_DONE, " --csv @/c.csv --json @/c.json --report @/c.html\n");
-    tmpdir_remove(dir);
-    free((void *)dir);
 }
 
 TEST(the_curve_on_standard_output)
 {
     char line[512];
-    const char *dir = strdup(tmpdir_new());
+    const char *dir = tmpdir_new();
     program_expect_in(dir, "train " SMALL "--quiet --out @/a --csv - > @/a.csv",
                       OPT_EXIT_DONE, "score it with");
     ck_assert_int_ne(access("-", F_OK), 0);
@@ -187,13 +179,11 @@ TEST(the_curve_on_standard_output)
     ck_assert_int_eq(rows, 1 + 10);
     program_expect_in(dir, "train --out @/b --csv - --json -", OPT_EXIT_USAGE,
                       "cannot both be -");
-    tmpdir_remove(dir);
-    free((void *)dir);
 }
 
 TEST(resuming_something_else_is_refused)
 {
-    const char *dir = strdup(tmpdir_new());
+    const char *dir = tmpdir_new();
     program_expect_in(dir, "train " SMALL "--quiet --out @/a", OPT_EXIT_DONE, "");
     program_expect_in(dir, "train --resume @/a --out @/b", OPT_EXIT_FAILED,
                       "finished policy");
@@ -208,14 +198,12 @@ TEST(resuming_something_else_is_refused)
     program_expect_in(dir,
                       "train --resume @/c.part --traces test/golden/traces --out @/d",
                       OPT_EXIT_FAILED, "traces_crc32");
-    tmpdir_remove(dir);
-    free((void *)dir);
 }
 
 /* The changes are in the file; a resumed run takes them from there. */
 TEST(changes_of_the_recipe_are_kept)
 {
-    const char *dir = strdup(tmpdir_new());
+    const char *dir = tmpdir_new();
     program_expect_in(
         dir, "train " SMALL "--experts 1 --hidden 24 --lr 2e-4 --quiet --out @/a",
         OPT_EXIT_DONE, "");
@@ -244,8 +232,6 @@ TEST(changes_of_the_recipe_are_kept)
                       "0.001 & pid=$!; while ! [ -f @/c.part ] && "
                       "kill -0 $pid 2>/dev/null; do :; done; kill -INT $pid; wait $pid",
                       OPT_EXIT_DONE, "resume with");
-    tmpdir_remove(dir);
-    free((void *)dir);
 }
 
 /* A student of two teachers: told in the file, the same after an interruption, refused with
@@ -253,7 +239,7 @@ TEST(changes_of_the_recipe_are_kept)
 TEST(students_have_teachers)
 {
 #define TUNED "train --envs 8 --rollout 32 --minibatch 64 --links 20 --ladders 4 --quiet "
-    const char *dir = strdup(tmpdir_new());
+    const char *dir = tmpdir_new();
     program_expect_in(dir, TUNED "--steps 2048 --out @/a", 0, "");
     program_expect_in(dir, TUNED "--steps 2048 --seed 2 --hidden 24 --out @/b", 0, "");
     program_expect_in(dir, TUNED "--steps 16384 --teacher @/a,@/b --out @/whole", 0, "");
@@ -295,8 +281,6 @@ TEST(students_have_teachers)
     program_expect_in(dir, TUNED "--no-hint --teacher @/a --out @/c", OPT_EXIT_FAILED,
                       "a teacher must see what its student sees");
     program_expect_in(dir, TUNED "--teacher @/none --out @/c", OPT_EXIT_FAILED, "none");
-    tmpdir_remove(dir);
-    free((void *)dir);
 }
 
 TEST(mistakes_are_told)
@@ -319,7 +303,7 @@ TEST(mistakes_are_told)
  * layout alone. */
 TEST(begins_with_other_weights)
 {
-    const char *dir = strdup(tmpdir_new());
+    const char *dir = tmpdir_new();
     program_expect_in(dir, TUNED "--steps 2048 --out @/a", 0, "");
     program_expect_in(
         dir, TUNED "--steps 256 --lr 0,0 --noise 0 --start @/a --out @/same", 0, "");
@@ -339,13 +323,11 @@ TEST(begins_with_other_weights)
                       "has observation layout full, but this run has blind");
     program_expect_in(dir, TUNED "--steps 256 --start @/none --out @/b", OPT_EXIT_FAILED,
                       "none");
-    tmpdir_remove(dir);
-    free((void *)dir);
 }
 
 TEST(the_curves_are_a_page)
 {
-    const char *dir = strdup(page_home_new());
+    const char *dir = page_home_new();
     program_expect_in(dir, TUNED "--steps 1024 --report @/curves.html --out @/p", 0, "");
     char *data = text_read_file(tmpdir_path(dir, "curves.csv"), 1 << 20, NULL, NULL);
     ck_assert_ptr_nonnull(data);
@@ -358,8 +340,6 @@ TEST(the_curves_are_a_page)
     program_expect_in(dir, TUNED "--steps 256 --report x.pdf --out @/q", OPT_EXIT_FAILED,
                       "is not NAME.html");
     unsetenv("ABRD_HOME");
-    tmpdir_remove(dir);
-    free((void *)dir);
 }
 
 SUITE_WITHIN(cli_train_cmd_train, 120, writes_policy_curve_and_rows, resumes_after_ctrl_c,

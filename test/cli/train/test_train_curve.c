@@ -98,7 +98,6 @@ TEST(a_training_that_goes_on_goes_on_in_its_curve)
     free(text);
     free(whole);
     free(path);
-    tmpdir_remove(dir);
 }
 
 SUITE(cli_train_train_curve, rows_fit_the_head,

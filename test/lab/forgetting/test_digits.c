@@ -12,12 +12,12 @@
 #include <string.h>
 
 static struct digits_set *set;
-static char *dir;
+static const char *dir;
 
 static struct images *part(enum images_part which)
 {
     struct err e = {0};
-    struct lab_task t = {.find = glyphs_find, .ctx = dir};
+    struct lab_task t = {.find = glyphs_find, .ctx = (void *)dir};
     struct images *im = images_open(&t, "mnist", which, &e);
     ck_assert_msg(im != NULL, "%s %s", e.field, e.detail);
     return im;
@@ -26,7 +26,7 @@ static struct images *part(enum images_part which)
 static void setup(void)
 {
     struct err e = {0};
-    dir = strdup(tmpdir_new());
+    dir = tmpdir_new();
     glyphs_write(dir, 20, 8, -1);
     set = digits_set_new(part(IMAGES_TRAIN), part(IMAGES_TEST), &e);
     ck_assert_ptr_nonnull(set);
@@ -35,8 +35,6 @@ static void setup(void)
 static void teardown(void)
 {
     digits_set_free(set);
-    tmpdir_remove(dir);
-    free(dir);
 }
 
 static struct digits *make(const struct digits_cfg *c, uint64_t seed)
@@ -232,9 +230,9 @@ TEST(common_names)
 TEST(refused)
 {
     struct err e = {0};
-    char *other = strdup(tmpdir_new());
+    const char *other = tmpdir_new();
     glyphs_write(other, 4, 4, 3);
-    struct lab_task t = {.find = glyphs_find, .ctx = other};
+    struct lab_task t = {.find = glyphs_find, .ctx = (void *)other};
     struct images *test = images_open(&t, "mnist", IMAGES_TEST, &e);
     ck_assert_ptr_null(digits_set_new(part(IMAGES_TRAIN), test, &e));
     ck_assert_int_eq(e.code, ERR_INVALID);
@@ -246,8 +244,6 @@ TEST(refused)
     test->size--;
     ck_assert_ptr_null(digits_set_new(part(IMAGES_TRAIN), test, &e));
     ck_assert_ptr_nonnull(strstr(e.detail, "have 36 and 35 pixels"));
-    tmpdir_remove(other);
-    free(other);
 }
 
 static void keep_line(void *ctx, const char *line)
@@ -273,7 +269,7 @@ TEST(absent_is_told)
     ck_assert_ptr_nonnull(strstr(line, "left out"));
     ck_assert_ptr_nonnull(strstr(line, "make lab-data"));
 
-    t = (struct lab_task){.report = r, .find = glyphs_find, .ctx = dir};
+    t = (struct lab_task){.report = r, .find = glyphs_find, .ctx = (void *)dir};
     ck_assert_int_eq(digits_set_find(&found, &t, &e), 0);
     ck_assert_ptr_nonnull(found);
     digits_set_free(found);

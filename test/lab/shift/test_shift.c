@@ -33,7 +33,6 @@ TEST(from_runs_to_report)
     ck_assert_int_eq(p->cfg.experts, 3);
     policy_free(p);
     labs_end(&run);
-    tmpdir_remove(dir);
 }
 
 TEST(threads_do_not_matter)

@@ -125,7 +125,6 @@ TEST(figures_in_the_csv)
     has_line(csv, "\nlevels-paper,news,pamoe,3,1,1,1\n");
     free(csv);
     report_free(r);
-    tmpdir_remove(dir);
     shift_made_free(&m);
 }
 

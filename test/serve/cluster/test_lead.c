@@ -28,6 +28,12 @@ static void teardown(void)
     buckets_free(&leaders_keys);
 }
 
+static void a_leads_and_b_follows(void)
+{
+    leaders_turn(&a);
+    leaders_turn(&b);
+}
+
 TEST(one_learns_and_the_other_follows)
 {
     ck_assert_int_eq(leaders_turn(&a), 0);
@@ -68,8 +74,7 @@ TEST(one_learns_and_the_other_follows)
 
 TEST(the_next_goes_on_from_the_same_moment)
 {
-    leaders_turn(&a);
-    leaders_turn(&b);
+    a_leads_and_b_follows();
     leaders_learn(&a, 2);
     leaders_learn(&a, 1); /* half a batch, which nobody published */
     ck_assert_uint_eq(leaders_counted(&a), 3);
@@ -103,8 +108,7 @@ TEST(the_next_goes_on_from_the_same_moment)
 
 TEST(who_was_taken_for_dead_is_refused)
 {
-    leaders_turn(&a);
-    leaders_turn(&b);
+    a_leads_and_b_follows();
     leaders_learn(&a, 2);
     leaders_mono += CLUSTER_TAKE_S + 1; /* a is stopped meanwhile */
     leaders_turn(&b);
@@ -139,8 +143,7 @@ TEST(who_was_taken_for_dead_is_refused)
 /* The learner's thread is busy, or its disk is slow: its heartbeat goes on without it. */
 TEST(a_long_update_costs_nobody_the_lead)
 {
-    leaders_turn(&a);
-    leaders_turn(&b);
+    a_leads_and_b_follows();
     uint64_t before = buckets_rev(&leaders_keys, bus_wire_heartbeat_kind.key);
     double until = leaders_mono + CLUSTER_STUCK_S;
     int beats = 0;
@@ -162,8 +165,7 @@ TEST(a_long_update_costs_nobody_the_lead)
 
 TEST(who_is_stuck_loses_the_lead)
 {
-    leaders_turn(&a);
-    leaders_turn(&b);
+    a_leads_and_b_follows();
     double stuck = leaders_mono;
     while (!lead_leading(b.lead) && leaders_mono < stuck + 1000) {
         leaders_mono += .25;
@@ -190,8 +192,7 @@ TEST(who_is_stuck_loses_the_lead)
 /* Another one leads, and the heartbeat is the first to know: what is learned meanwhile is not put. */
 TEST(the_heartbeat_finds_that_another_leads)
 {
-    leaders_turn(&a);
-    leaders_turn(&b);
+    a_leads_and_b_follows();
     for (int i = 0; i < 2; i++) { /* a process that was stopped: not even the heartbeat */
         leaders_mono += CLUSTER_TAKE_S + 1;
         leaders_turn(&b);
@@ -218,8 +219,7 @@ TEST(the_heartbeat_finds_that_another_leads)
 
 TEST(who_resigns_is_followed_at_once)
 {
-    leaders_turn(&a);
-    leaders_turn(&b);
+    a_leads_and_b_follows();
     lead_resign(a.lead);
     ck_assert(!lead_leading(a.lead));
     ck_assert_int_eq(leaders_turn(&b), 0);
@@ -228,8 +228,7 @@ TEST(who_resigns_is_followed_at_once)
 
 TEST(a_bucket_that_is_away_deposes_nobody)
 {
-    leaders_turn(&a);
-    leaders_turn(&b);
+    a_leads_and_b_follows();
     leaders_keys.away = true;
     ck_assert_int_eq(leaders_learn(&a, 2), ERR_IO);
     ck_assert_uint_eq(leaders_version(&a), 1); /* not published, not used */
@@ -252,8 +251,7 @@ TEST(a_bucket_that_is_away_deposes_nobody)
 
 TEST(what_could_not_be_published_is_not_let_go)
 {
-    leaders_turn(&a);
-    leaders_turn(&b);
+    a_leads_and_b_follows();
     leaders_keys.away = true;
     ck_assert_int_eq(leaders_learn(&a, 2), ERR_IO);
     leaders_keys.away = false;
@@ -276,8 +274,7 @@ TEST(what_could_not_be_published_is_not_let_go)
 
 TEST(who_is_set_aside_is_known_to_all)
 {
-    leaders_turn(&a);
-    leaders_turn(&b);
+    a_leads_and_b_follows();
     ck_assert_int_eq(learner_set_aside(a.learner, PPO_ACTOR, 1, 3, NULL), 0);
     ck_assert_int_eq(learner_turn(a.learner, 0, leaders_mono, NULL), 1);
     ck_assert_int_eq(leaders_turn(&b), 0);
@@ -308,8 +305,7 @@ TEST(what_was_refused_is_let_go)
 
 TEST(an_operators_order_keeps_what_waits)
 {
-    leaders_turn(&a);
-    leaders_turn(&b);
+    a_leads_and_b_follows();
     leaders_learn(&a, 3); /* the third waits */
     ck_assert_int_eq(learner_set_aside(a.learner, PPO_ACTOR, 0, 3, NULL), 0);
     ck_assert_int_eq(learner_turn(a.learner, 0, leaders_mono, NULL), 1);
@@ -323,8 +319,7 @@ TEST(an_operators_order_keeps_what_waits)
 
 TEST(a_lost_answer_is_no_other_learner)
 {
-    leaders_turn(&a);
-    leaders_turn(&b);
+    a_leads_and_b_follows();
     leaders_keys.lose = 1; /* of the weights */
     ck_assert_int_eq(leaders_learn(&a, 2), ERR_IO);
     ck_assert(lead_leading(a.lead));
@@ -442,9 +437,7 @@ static int commit(struct leaders *r)
 TEST(a_damaged_heartbeat_is_written_over)
 {
     leaders_turn(&a);
-    ck_assert_int_eq(leaders_bucket.set(leaders_bucket.self, bus_wire_heartbeat_kind.key,
-                                        "x", 1, NULL),
-                     0);
+    leaders_set(bus_wire_heartbeat_kind.key, "x", 1);
     for (int i = 0; i < 2; i++) {
         leaders_mono += CLUSTER_HEARTBEAT_S;
         leaders_turn(&a);
@@ -479,22 +472,15 @@ TEST(a_take_over_that_failed_leaves_nothing)
 {
     leaders_turn(&a);
     leaders_learn(&a, 2);
-    ck_assert_int_eq(
-        leaders_bucket.set(leaders_bucket.self, "state.2.0.0", "left", 4, NULL), 0);
-    ck_assert_int_eq(
-        leaders_bucket.set(leaders_bucket.self, "state.2.1.0", "left", 4, NULL), 0);
+    leaders_set("state.2.0.0", "left", 4);
+    leaders_set("state.2.1.0", "left", 4);
     lead_resign(a.lead);
     ck_assert_int_eq(leaders_turn(&b), 0); /* term 2 */
     lead_resign(b.lead);
-    ck_assert_int_eq(
-        leaders_bucket.set(leaders_bucket.self, bus_wire_weights_kind.key, "x", 1, NULL),
-        0);
+    leaders_set(bus_wire_weights_kind.key, "x", 1);
     ck_assert_int_lt(leaders_turn(&a), 0); /* term 3 fails */
-    ck_assert_int_eq(
-        leaders_bucket.set(leaders_bucket.self, "state.3.0.0", "left", 4, NULL), 0);
-    ck_assert_int_eq(
-        leaders_bucket.set(leaders_bucket.self, bus_wire_weights_kind.key, NULL, 0, NULL),
-        0);
+    leaders_set("state.3.0.0", "left", 4);
+    leaders_set(bus_wire_weights_kind.key, NULL, 0);
     leaders_mono += 2 * CLUSTER_TAKE_S;
     ck_assert_int_eq(leaders_turn(&b), 0); /* term 4 */
     ck_assert(lead_leading(b.lead));
@@ -508,22 +494,16 @@ TEST(a_damaged_dedup_is_done_without)
     leaders_turn(&a);
     leaders_learn(&a, 2);
     lead_resign(a.lead);
-    void *bytes, *sealed;
     size_t n, sealed_n;
-    uint64_t rev;
+    void *sealed, *bytes = leaders_get(&n, bus_wire_weights_kind.key);
     struct bus_wire_weights note;
-    ck_assert_int_eq(leaders_bucket.get(leaders_bucket.self, bus_wire_weights_kind.key,
-                                        &bytes, &n, &rev, NULL),
-                     0);
     ck_assert_int_eq(shared_value_decode(&note, &bus_wire_weights_kind, bytes, n, NULL),
                      0);
     note.dedup = "nonsense";
     note.dedup_n = 8;
     ck_assert_int_eq(
         shared_value_encode(&sealed, &sealed_n, &bus_wire_weights_kind, &note, NULL), 0);
-    ck_assert_int_eq(leaders_bucket.set(leaders_bucket.self, bus_wire_weights_kind.key,
-                                        sealed, sealed_n, NULL),
-                     0);
+    leaders_set(bus_wire_weights_kind.key, sealed, sealed_n);
     free(sealed);
     free(bytes);
     ck_assert_int_eq(leaders_turn(&b), 0);
@@ -551,14 +531,10 @@ TEST(a_damaged_state_leaves_the_weights)
 /* What is published of the dedup, as a node reads it. */
 static struct dedup_view published(void)
 {
-    void *bytes;
     size_t n;
-    uint64_t rev;
+    void *bytes = leaders_get(&n, bus_wire_weights_kind.key);
     struct bus_wire_weights note;
     struct dedup_view v;
-    ck_assert_int_eq(leaders_bucket.get(leaders_bucket.self, bus_wire_weights_kind.key,
-                                        &bytes, &n, &rev, NULL),
-                     0);
     ck_assert_int_eq(shared_value_decode(&note, &bus_wire_weights_kind, bytes, n, NULL),
                      0);
     ck_assert_uint_eq(note.position, 2);
@@ -584,22 +560,16 @@ TEST(the_dedup_is_published_as_of_the_state)
 /* The bucket as a learner left it that wrote form 1: the dedup is behind the state. */
 static void make_old(void)
 {
-    void *bytes;
     size_t n;
-    uint64_t rev;
+    void *bytes = leaders_get(&n, bus_wire_weights_kind.key);
     struct bus_wire_weights note;
-    ck_assert_int_eq(leaders_bucket.get(leaders_bucket.self, bus_wire_weights_kind.key,
-                                        &bytes, &n, &rev, NULL),
-                     0);
     ck_assert_int_eq(shared_value_decode(&note, &bus_wire_weights_kind, bytes, n, NULL),
                      0);
     uint64_t old[] = {2, 2, 0, 0, 1, 5, 2, 2, 1, 6, 0, 0, 0};
     char key[64];
-    void *state;
     size_t state_n;
     snprintf(key, sizeof key, "state.1.%d.0", note.state_slot);
-    ck_assert_int_eq(
-        leaders_bucket.get(leaders_bucket.self, key, &state, &state_n, &rev, NULL), 0);
+    void *state = leaders_get(&state_n, key);
     ck_assert_uint_eq(state_n, ENVELOPE_HEAD + note.state_bytes); /* one piece */
     state = realloc(state, state_n + sizeof old);
     unsigned char *to = (unsigned char *)state + state_n;
@@ -609,8 +579,7 @@ static void make_old(void)
     note.state_crc =
         bytes_crc32(0, (unsigned char *)state + ENVELOPE_HEAD, note.state_bytes);
     state_n = envelope_seal(state, ENVELOPE_STATE, 1, note.state_bytes);
-    ck_assert_int_eq(leaders_bucket.set(leaders_bucket.self, key, state, state_n, NULL),
-                     0);
+    leaders_set(key, state, state_n);
     free(state);
 
     void *sealed;
@@ -623,9 +592,7 @@ static void make_old(void)
             body + sealed_n - ENVELOPE_HEAD - note.checkpoint_n,
             note.checkpoint_n); /* no length before them */
     sealed_n = envelope_seal(sealed, ENVELOPE_WEIGHTS, 1, sealed_n - ENVELOPE_HEAD - 8);
-    ck_assert_int_eq(leaders_bucket.set(leaders_bucket.self, bus_wire_weights_kind.key,
-                                        sealed, sealed_n, NULL),
-                     0);
+    leaders_set(bus_wire_weights_kind.key, sealed, sealed_n);
     free(sealed);
     free(bytes);
 }
@@ -659,8 +626,7 @@ static uint64_t refused(struct leaders *r)
 TEST(weights_that_do_not_fit_are_refused)
 {
     struct leaders wide;
-    leaders_turn(&a);
-    leaders_turn(&b);
+    a_leads_and_b_follows();
     leaders_begin(&wide, "wide", 24);
     ck_assert_int_eq(leaders_turn(&wide), 0);
     ck_assert_uint_eq(refused(&wide), 1);
@@ -676,12 +642,8 @@ TEST(weights_that_do_not_fit_are_refused)
     leaders_learn(&b, 2);
     leaders_turn(&a);
     uint32_t before = leaders_crc(&a);
-    void *bytes;
     size_t n;
-    uint64_t rev;
-    ck_assert_int_eq(leaders_bucket.get(leaders_bucket.self, bus_wire_weights_kind.key,
-                                        &bytes, &n, &rev, NULL),
-                     0);
+    void *bytes = leaders_get(&n, bus_wire_weights_kind.key);
     struct bus_wire_weights note;
     struct err e = {0};
     bytes_put_u16((unsigned char *)bytes + 10, 3);
@@ -690,17 +652,13 @@ TEST(weights_that_do_not_fit_are_refused)
     ck_assert_str_eq(
         e.detail,
         "is published weights of form 3; this abrd reads forms 1 to 2: upgrade it");
-    ck_assert_int_eq(leaders_bucket.set(leaders_bucket.self, bus_wire_weights_kind.key,
-                                        bytes, n, NULL),
-                     0);
+    leaders_set(bus_wire_weights_kind.key, bytes, n);
     follow_afresh(a.follow);
     ck_assert_int_eq(leaders_turn(&a), 0);
     ck_assert_uint_eq(refused(&a), 1);
     bytes_put_u16((unsigned char *)bytes + 10, 2);
     ((unsigned char *)bytes)[n / 2] ^= 1;
-    ck_assert_int_eq(leaders_bucket.set(leaders_bucket.self, bus_wire_weights_kind.key,
-                                        bytes, n, NULL),
-                     0);
+    leaders_set(bus_wire_weights_kind.key, bytes, n);
     follow_afresh(a.follow);
     ck_assert_int_eq(leaders_turn(&a), 0);
     ck_assert_uint_eq(refused(&a), 2);

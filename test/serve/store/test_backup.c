@@ -12,16 +12,11 @@
 #include "support/suites.h"
 #include "support/tmpdir.h"
 
-static char dir[256], data[300], to[300];
+static const char *dir;
+static char data[300], to[300];
 static struct store store;
 static struct backup_stats b;
 static struct err e;
-
-static void put(const char *name, const char *text)
-{
-    ck_assert_int_eq(text_write_file(tmpdir_path(data, name), text, strlen(text), NULL),
-                     0);
-}
 
 static void holds(const char *name, const char *text)
 {
@@ -55,7 +50,7 @@ static void play(uint8_t n, uint32_t steps)
 
 static void setup(void)
 {
-    snprintf(dir, sizeof dir, "%s", tmpdir_new());
+    dir = tmpdir_new();
     snprintf(data, sizeof data, "%s/data", dir);
     snprintf(to, sizeof to, "%s/to", dir);
     ck_assert_int_eq(mkdir(data, 0755), 0);
@@ -67,7 +62,6 @@ static void setup(void)
 static void teardown(void)
 {
     store.free(store.self);
-    tmpdir_remove(dir);
 }
 
 /* A number that a statement gives in the copy. */
@@ -88,14 +82,14 @@ TEST(all_that_a_start_needs)
 {
     play(1, 3);
     play(2, 4);
-    put("policy.safetensors", "weights");
-    put("policy.safetensors.prev", "before");
-    put("policy.safetensors.bad", "damaged");
-    put("untagged.state", "slot");
-    put("grown-sports.safetensors", "experts");
-    put("grown-sports.safetensors.tmp", "half");
-    put("token", "secret");
-    put("lock", "");
+    tmpdir_put(data, "policy.safetensors", "weights");
+    tmpdir_put(data, "policy.safetensors.prev", "before");
+    tmpdir_put(data, "policy.safetensors.bad", "damaged");
+    tmpdir_put(data, "untagged.state", "slot");
+    tmpdir_put(data, "grown-sports.safetensors", "experts");
+    tmpdir_put(data, "grown-sports.safetensors.tmp", "half");
+    tmpdir_put(data, "token", "secret");
+    tmpdir_put(data, "lock", "");
     char slashed[310];
     snprintf(slashed, sizeof slashed, "%s//", to);
     ck_assert_int_eq(mkdir(to, 0755), 0); /* an empty one does no harm */
@@ -192,8 +186,9 @@ TEST(damage_is_not_passed_on)
     ck_assert_int_eq(backup_make(&b, to, data, NULL, NULL, &e), ERR_CORRUPT);
     ck_assert_int_ne(access(to, F_OK), 0);
     ck_assert_int_ne(access(tmpdir_path(dir, "to.part"), F_OK), 0);
-    put("abrd.db", "not a database, and long enough to be taken for one by its size"
-                   "----------------------------------------------------------------");
+    tmpdir_put(data, "abrd.db",
+               "not a database, and long enough to be taken for one by its size"
+               "----------------------------------------------------------------");
     refused(ERR_CORRUPT, data, to, "not a database");
     unlink(tmpdir_path(data, "abrd.db"));
     unlink(tmpdir_path(data, "abrd.db-wal")); /* else it would be missed */
@@ -209,7 +204,7 @@ static bool meanwhile(void *ctx, double share)
     ck_assert(share >= 0 && share <= 1);
     if ((*calls)++ == 0) {
         play(9, 1);
-        put("grown-late.safetensors", "experts");
+        tmpdir_put(data, "grown-late.safetensors", "experts");
     }
     return true;
 }
@@ -235,7 +230,7 @@ static bool restless(void *ctx, double share)
     (void)share;
     char name[64];
     snprintf(name, sizeof name, "grown-p%d.safetensors", (*(int *)ctx)++);
-    put(name, "experts");
+    tmpdir_put(data, name, "experts");
     return true;
 }
 

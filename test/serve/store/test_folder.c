@@ -15,7 +15,8 @@
 #include "support/suites.h"
 #include "support/tmpdir.h"
 
-static char dir[256], data[300], shipped[300];
+static const char *dir;
+static char data[300], shipped[300];
 
 static void save(const char *path, uint64_t version, const char *extra)
 {
@@ -27,15 +28,10 @@ static void save(const char *path, uint64_t version, const char *extra)
 
 static void setup(void)
 {
-    snprintf(dir, sizeof dir, "%s", tmpdir_new());
+    dir = tmpdir_new();
     snprintf(data, sizeof data, "%s/data", dir);
     snprintf(shipped, sizeof shipped, "%s/shipped", dir);
     save(shipped, 1, "not the learner's");
-}
-
-static void teardown(void)
-{
-    tmpdir_remove(dir);
 }
 
 TEST(one_user_at_a_time)
@@ -242,6 +238,6 @@ TEST(no_file_is_lost_in_silence)
     served_end(&f);
 }
 
-SUITE_SET_UP(serve_store_folder, 0, setup, teardown, one_user_at_a_time,
+SUITE_SET_UP(serve_store_folder, 0, setup, NULL, one_user_at_a_time,
              the_newest_sound_weights_win, what_cannot_be_served_is_refused,
              TIMES(no_file_is_lost_in_silence, HARMED_N *DAMAGES));

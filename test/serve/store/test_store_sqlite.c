@@ -11,19 +11,18 @@
 #include "support/suites.h"
 #include "support/tmpdir.h"
 
-static char *dir, *path;
+static const char *dir;
+static char *path;
 
 static void setup(void)
 {
-    dir = strdup(tmpdir_new());
+    dir = tmpdir_new();
     path = strdup(tmpdir_path(dir, "abrd.db"));
 }
 
 static void teardown(void)
 {
-    tmpdir_remove(dir);
     free(path);
-    free(dir);
 }
 
 static struct store must_open(void)

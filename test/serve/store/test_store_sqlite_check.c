@@ -16,20 +16,12 @@
 
 enum { COMMITS = 24, PER_COMMIT = 4, PAGE = 4096, FRAME = 24 + PAGE, HEADER = 32 };
 
-static char *dir, *kept;
+static const char *dir, *kept;
 
 static void setup(void)
 {
-    dir = strdup(tmpdir_new());
-    kept = strdup(tmpdir_new());
-}
-
-static void teardown(void)
-{
-    tmpdir_remove(dir);
-    tmpdir_remove(kept);
-    free(dir);
-    free(kept);
+    dir = tmpdir_new();
+    kept = tmpdir_new();
 }
 
 static const char *in(const char *name)
@@ -224,15 +216,13 @@ static void zeroed_log(void)
 }
 static void other_log(void)
 {
-    char *other = strdup(tmpdir_new());
+    const char *other = tmpdir_new();
     struct store s;
     ck_assert_int_eq(open_at(&s, other, NULL), 0);
     for (uint32_t i = 0; i < COMMITS; i++)
         write_commit(&s, i + 100);
     copy_named(dir, other, "abrd.db-wal");
     s.free(s.self);
-    tmpdir_remove(other);
-    free(other);
 }
 static void older_log(void) /* as a copy of the folder of before had it */
 {
@@ -570,7 +560,7 @@ TEST(a_copy_of_what_lost_something_is_refused)
     free(to);
 }
 
-SUITE_SET_UP(serve_store_store_sqlite_check, 60, setup, teardown,
+SUITE_SET_UP(serve_store_store_sqlite_check, 60, setup, NULL,
              ROWS(a_fresh_store_loses_nothing_in_silence, KINDS),
              ROWS(a_store_whose_log_began_anew_loses_nothing_in_silence, KINDS),
              ROWS(what_is_lost_can_be_given_up, KINDS), what_is_sound_is_left_alone,
