@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { join } from 'node:path';
-import { ABRD, Daemon, done, folder, test, until } from './lib/daemon.mjs';
+import { ABRD, Daemon, done, folder, lasting, test, until } from './lib/daemon.mjs';
 import { Nats } from './lib/nats.mjs';
 import { freePort } from './lib/tools.mjs';
 
@@ -159,7 +159,7 @@ await test('experts outlive their learner, a node that joins has them, and delet
     const v = await grownOf(await leader(), 'own');
     assert.ok(v > 1);
     await nodes[0].kill('SIGKILL');
-    nodes[0] = await start('decide', 'n1');
+    nodes[0] = lasting(await start('decide', 'n1'));
     const joins = await start('decide', 'n3');
     await until('all to have them', async () =>
         await grownOf(nodes[0], 'own') === v && await grownOf(joins, 'own') === v);
@@ -174,7 +174,6 @@ await test('experts outlive their learner, a node that joins has them, and delet
         return all.every(text => !text.includes('abrd_grown_version{'));
     });
     assert.equal((await nodes[0].call('GET', '/v1/profiles/own')).status, 404);
-    await joins.stop();
 });
 
 await test('a node is killed: what it had closed arrives after its start', async () => {
@@ -182,7 +181,7 @@ await test('a node is killed: what it had closed arrives after its start', async
     // what was answered is stored within a moment; a question about it comes after that
     await until('the store to have all', async () => await metric(nodes[0], 'abrd_store_queue') === 0);
     await nodes[0].kill('SIGKILL');
-    nodes[0] = await start('decide', 'n1');
+    nodes[0] = lasting(await start('decide', 'n1'));
     await playSome(nodes[0], 2);
     await allCounted();
 });
@@ -195,7 +194,7 @@ await test('a node that is restored from a backup is another one to the learner'
     await playSome(nodes[1], 3); // their numbers would be given again
     await allCounted();
     await nodes[1].kill('SIGKILL');
-    nodes[1] = await start('decide', 'n2', ['--data', copy]);
+    nodes[1] = lasting(await start('decide', 'n2', ['--data', copy]));
     await playSome(nodes[1], 3);
     await allCounted();
 });
@@ -253,7 +252,7 @@ await test('a full outbox drops and says so', async () => {
 await test('a role needs a bus, and a bus a role', async () => {
     for (const [args, said] of [[['--role', 'decide'], /--bus.*nats:/],
         [['--bus', 'nats://127.0.0.1:1'], /--role/],
-        [['--role', 'boss', '--bus', 'nats://127.0.0.1:1'], /standalone, decide, learn/]]) {
+        [['--role', 'boss', '--bus', 'nats://127.0.0.1:1'], /one of standalone, decide, learn/]]) {
         const d = new Daemon(['--port', '0', ...args]);
         assert.equal((await d.exited).code, 2);
         assert.match(d.output, said);

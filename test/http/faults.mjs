@@ -1,7 +1,7 @@
 // faults.mjs - the real daemon among faults of the machine: a full disk, a folder that cannot be
 // written, damaged files, a clock that is set.
 import assert from 'node:assert/strict';
-import { spawn, spawnSync } from 'node:child_process';
+import { spawnSync } from 'node:child_process';
 import { chmodSync, copyFileSync, existsSync, mkdirSync, readFileSync, rmSync, truncateSync,
     writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -16,27 +16,8 @@ const metric = (d, name) => d.metric(name);
 const stored = d => until('the store to have all', async () =>
     await metric(d, 'abrd_store_queue') === 0);
 
-/** A daemon through another program: what comes before `abrd serve`. */
-function through(argv, args, options = {}) {
-    const d = Object.create(Daemon.prototype);
-    d.output = '';
-    d.child = spawn(argv[0], [...argv.slice(1), ABRD, 'serve', ...args],
-        { stdio: ['ignore', 'pipe', 'pipe'], ...options });
-    process.on('exit', () => d.child.kill('SIGKILL'));
-    d.exited = new Promise(resolve => d.child.on('exit', (code, signal) => resolve({ code, signal })));
-    return new Promise(resolve => {
-        const hear = data => {
-            d.output += data;
-            const found = /at (http:\/\/\S+)\/ /.exec(d.output);
-            if (!found || d.url) return;
-            d.url = found[1];
-            resolve(d);
-        };
-        d.child.stdout.on('data', hear);
-        d.child.stderr.on('data', hear);
-        d.exited.then(() => resolve(d));
-    });
-}
+/** A daemon through another program: `argv` comes before `abrd serve`. */
+const through = (argv, args, options) => new Daemon(args, ABRD, { before: argv, ...options }).ready;
 
 /** Asks chunk after chunk until something else than 200 comes; that answer, and the chunk. */
 async function askUntilRefused(d, session, chunk, level, most = 100000) {

@@ -163,7 +163,6 @@ await test('with a token these need it', async () => {
     const r = await guarded.call('POST', GATE, { reset: true }, auth);
     assert.equal(r.status, 409, r.text); // nothing learns here
     assert.equal(answerFits('POST', GATE, r), '');
-    await guarded.stop();
 });
 
 done();

@@ -1,7 +1,7 @@
 // A long session, read in pages and whole: every step once and in order, also over a restart.
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
-import { Daemon, done, folder, test } from './lib/daemon.mjs';
+import { Daemon, done, folder, lasting, test } from './lib/daemon.mjs';
 
 const STEPS = 1100; // more than one page
 const args = ['--data', join(folder, 'long'), '--learn', 'off', '--address-rate', '0', '--session-rate', '0'];
@@ -32,7 +32,7 @@ await test('without a cursor there is a bounded page, which says how to go on', 
 await test('pages have every step once, in order, over kill -9', async () => {
     let seen = [], after = 0, pages = 0;
     await d.kill('SIGKILL');
-    d = await Daemon.start(args);
+    d = lasting(await Daemon.start(args));
     while (after !== null) {
         const page = (await d.call('GET', `${path}?after=${after}&limit=400`)).json;
         assert.equal(page.first, after);

@@ -62,7 +62,6 @@ await test('ten sessions that watched nothing do not move the mix', async () => 
     assert.equal(news(text), before);
     assert.equal(metric(text, 'abrd_untagged_mix_known'), 0);
     assert.equal(refused(text, 'unwatched'), 10);
-    await d.stop();
 });
 
 await test('419 labels of one address move the mix as far as the prior lets them', async () => {
@@ -78,7 +77,6 @@ await test('419 labels of one address move the mix as far as the prior lets them
     const r = await d.call('GET', '/v1/untagged');
     assert.equal(answerFits('GET', '/v1/untagged', r), '');
     assert.ok(r.json.exam.loss <= 0.01, JSON.stringify(r.json.exam));
-    await d.stop();
 });
 
 await test('as many addresses as sessions count in full, those of one /64 as one', async () => {

@@ -44,7 +44,6 @@ await test('a second start finds sessions and profiles again', async () => {
     await d.call('POST', `/v1/sessions/${t.session}/decisions`, q1);
     const straight = (await d.call('POST', `/v1/sessions/${t.session}/decisions`, q2)).json;
     assert.deepEqual({ ...straight, policy: 0 }, { ...second, policy: 0 });
-    await d.stop();
 });
 
 await test('--json tells a script where it is, and nothing else', async () => {
@@ -120,11 +119,10 @@ await test('a port in use is told', async () => {
 
 await test('two daemons do not share a data folder', async () => {
     const data = join(folder, 'shared');
-    const d = await Daemon.start(['--data', data]);
+    await Daemon.start(['--data', data]);
     const { code, said } = await fails(['--port', '0', '--policy', policy(), '--data', data]);
     assert.equal(code, 1);
     assert.match(said, /shared/);
-    await d.stop();
 });
 
 await test('beyond this machine a token is needed, and made', async () => {
@@ -183,7 +181,6 @@ await test('a configuration file; options win over it', async () => {
 
     d = await (new Daemon(['--default-profile', 'news', `--config=${file}`]).ready);
     assert.equal((await d.call('GET', '/v1/profiles')).json.default, 'news');
-    await d.stop();
 });
 
 await test('SIGHUP: what may change does, what may not is named, a bad file changes nothing', async () => {
@@ -306,7 +303,6 @@ await test('the BLAS library starts no threads, and leaves every processor to th
     assert.equal(names.filter(name => name === 'abrd').length, 1, names.join());
     const allowed = pid => /Cpus_allowed:\s+(\S+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))[1];
     assert.equal(allowed(d.child.pid), allowed('self'));
-    await d.stop();
 });
 
 await test('SIGTERM at any moment of the start ends it', async () => {

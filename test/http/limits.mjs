@@ -40,7 +40,6 @@ await test('one address that floods is refused, others are not', async () => {
     assert.match(d.output, /429 GET \/healthz from 192\.0\.2\.1, request/); // not the proxy's
     assert.match((await d.call('GET', '/metrics', undefined, from('192.0.2.3'))).text,
         /^abrd_limited_total\{limit="address"\} [1-9]/m);
-    await d.stop();
 });
 
 await test('a million sessions are not to be had from one address', async () => {
@@ -60,7 +59,6 @@ await test('a million sessions are not to be had from one address', async () => 
     const s = (await open('192.0.2.3')).json.session;
     assert.equal((await d.call('POST', `/v1/sessions/${s}/decisions`, { chunk: 1, buffer_s: 4 },
         from('192.0.2.1'))).status, 200);
-    await d.stop();
 });
 
 await test('one session that is asked about too often does not harm others', async () => {
@@ -73,7 +71,6 @@ await test('one session that is asked about too often does not harm others', asy
     assert.equal(answerFits('POST', '/v1/sessions/{id}/decisions', refused), '');
     assert.equal((await ask(yours, '192.0.2.1')).status, 200);
     assert.equal((await ask(mine, '192.0.2.9')).status, 429); // from elsewhere it is the same session
-    await d.stop();
 });
 
 await test('so is one that has no id in the address: a test bed of Pensieve\'s, a player that sends CMCD', async () => {
@@ -97,7 +94,6 @@ await test('so is one that has no id in the address: a test bed of Pensieve\'s, 
     assert.equal(answerFits('POST', '/v1/cmcd', player.refused), '');
     assert.equal((await tell(`${report('a')}\n${report('b')}`)).status, 429);
     assert.equal((await tell(report('c'))).status, 204);
-    await d.stop();
 });
 
 await test('ids of sessions are told on this machine and to who has the token', async () => {
@@ -119,7 +115,6 @@ await test('ids of sessions are told on this machine and to who has the token', 
     assert.equal(await watch(stranger, /event: withheld\ndata: \{\}\n\n/), false);
     assert.equal(await watch({ ...stranger, Authorization: 'Bearer much-too-secret-to-tell' }, /event: session/), true);
     assert.equal(await watch({}, /event: session/), true);
-    await d.stop();
 });
 
 await test('who asks cannot be forged', async () => {
@@ -149,7 +144,6 @@ await test('who asks cannot be forged', async () => {
     assert.equal(await open(`Forwarded: for=198.51.100.77\r\n${xff('192.0.2.1')}`), 429);
     // but whoever is really somebody else is let in
     assert.equal(await open(xff('192.0.2.1, 203.0.113.5')), 201);
-    await d.stop();
 });
 
 await test('the standard header, when it is the one', async () => {
@@ -159,14 +153,12 @@ await test('the standard header, when it is the one', async () => {
     assert.equal((await open('for=192.0.2.1')).status, 429);
     assert.equal((await open('for="192.0.2.1:4711";by=10.0.0.1, for=10.0.0.1')).status, 429);
     assert.equal((await open('for="[2001:db9::7]"')).status, 201);
-    await d.stop();
 });
 
 await test('this machine is not limited, and strangers are not believed', async () => {
     const d = await Daemon.start([...learn, '--address-rate', RARELY, '--open-rate', RARELY]);
     for (let i = 0; i < 30; i++)
         assert.equal((await d.call('POST', '/v1/sessions', video, from('192.0.2.1'))).status, 201);
-    await d.stop();
 });
 
 await test('pages may read that they were refused', async () => {
@@ -175,7 +167,6 @@ await test('pages may read that they were refused', async () => {
     const { refused } = await flood(100, () => d.call('GET', '/healthz', undefined, page));
     assert.equal(refused.headers.get('access-control-allow-origin'), 'https://player.example');
     assert.match(refused.headers.get('access-control-expose-headers'), /Retry-After/);
-    await d.stop();
 });
 
 await test('ids of requests come back, in the log as well', async () => {
@@ -263,7 +254,6 @@ await test('one address holds its share of the connections, others are answered'
     attacker.push(...await hold(d, '127.0.0.3', 10));
     assert.equal(attacker.length, 8);
     for (const c of victim) assert.match(await c.ask(), /^HTTP\/1.1 200/);
-    await d.stop();
 });
 
 await test('by default it is a quarter of all, and 0 is no limit', async () => {
@@ -272,7 +262,6 @@ await test('by default it is a quarter of all, and 0 is no limit', async () => {
     await d.stop();
     const free = await Daemon.start([...learn, '--workers', '1', '--max-connections', '40', '--address-connections', '0']);
     assert.equal((await hold(free, '127.0.0.3', 28)).length, 28);
-    await free.stop();
 });
 
 await test('a trusted proxy holds as many as it likes', async () => {
@@ -280,7 +269,6 @@ await test('a trusted proxy holds as many as it likes', async () => {
         '--trust-proxy', '127.0.0.3']);
     assert.equal((await hold(d, '127.0.0.3', 12)).length, 12);
     assert.equal((await hold(d, '127.0.0.4', 12)).length, 2);
-    await d.stop();
 });
 
 await test('a crowded table: the idle connections of the address that holds most make room', async () => {
@@ -292,7 +280,6 @@ await test('a crowded table: the idle connections of the address that holds most
     for (const c of few) assert.match(await c.ask(), /^HTTP\/1.1 200/);
     assert.ok(await d.metric('abrd_http_connections_evicted_total') > 0);
     assert.equal(open(few), 5);
-    await d.stop();
 });
 
 await test('a refusal for its rate ends the connection, but not that of a proxy', async () => {
@@ -304,7 +291,6 @@ await test('a refusal for its rate ends the connection, but not that of a proxy'
     assert.match(refused, /^HTTP\/1.1 429/);
     assert.doesNotMatch(refused, /^Connection: close/m);
     assert.match(await direct.ask('X-Forwarded-For: 192.0.2.2\r\n'), /^HTTP\/1.1 200/);
-    await d.stop();
 });
 
 await test('one address has its share of the event streams, others watch', async () => {
@@ -336,7 +322,6 @@ await test('one address has its share of the event streams, others watch', async
     await c.ended;
     assert.match(c.got, /^HTTP\/1.1 429 [^]*^Connection: close\r$/m);
     for (const s of streams) s.stop.abort();
-    await d.stop();
 });
 
 await test('one address has its share of the transfers from origins', async () => {
@@ -433,7 +418,6 @@ await test('one address has its share of the demo\'s viewers', async () => {
     const twice = [new Unread(d, '/demo/thin/v/a.m4s', '192.0.2.3'), new Unread(d, '/demo/thin/v/a.m4s', '192.0.2.3')];
     for (const u of twice) assert.equal(await u.head, 200);
     for (const u of twice) await u.close();
-    await d.stop();
 });
 
 await test('one address has its share of the histories that are read at once', async () => {
@@ -460,7 +444,6 @@ await test('one address has its share of the histories that are read at once', a
     assert.ok(await d.metric('abrd_limited_total{limit="histories"}') > 0);
     for (const r of await read(100)) assert.equal(r.status, 200); // this machine's own programs
     for (const r of await read(60, '192.0.2.1')) assert.equal(r.status, 200); // it got all of them back
-    await d.stop();
 });
 
 await test('mistakes in the options are named', async () => {

@@ -255,7 +255,6 @@ await test('an origin that is silent', async () => {
     const got = await other.raw('GET /o/a/half HTTP/1.1\r\nHost: localhost\r\n\r\n', { keep: true });
     assert.match(got, /^HTTP\/1.1 200 /);
     assert.equal(await other.metric('abrd_origin_failures_total{why="silent"}'), 2);
-    await other.stop();
 });
 
 await test('who leaves ends the transfer, before the answer and within it', async () => {
@@ -284,7 +283,6 @@ await test('so many transfers and no more', async () => {
     held.slice(n).forEach(h => h.end('now'));
     assert.deepEqual((await Promise.all(waiting)).map(w => w.text), ['now', 'now']);
     await until('there is room again', async () => (await other.call('GET', '/o/a/1.m4s')).status === 200);
-    await other.stop();
 });
 
 const rss = pid => Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))[1]) / 1024;

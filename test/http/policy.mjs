@@ -149,7 +149,6 @@ await test('1,200 questions to the daemon with the shipped policy: the same deci
     const { differ, guarded } = await compare(d, 1200);
     assert.ok(guarded >= 100, `levels were withheld ${guarded} times`);
     console.log(`1200 questions: ${differ} other decisions; levels withheld ${guarded} times`);
-    await d.stop();
 });
 
 for (const [variant, route] of [['mlp', 'single'], ['moe', 'dense']])
@@ -170,7 +169,6 @@ await test('an expert that is set aside is asked by neither', async () => {
     await until('a version without it', busy);
     const { experts } = await compare(d, 200);
     assert.ok(experts.size && !experts.has(1), `experts ${[...experts]}`);
-    await d.stop();
 });
 
 // ---- life

@@ -92,7 +92,6 @@ await test('other servers: the options start a daemon', async () => {
     assert.ok(other.url, other.output);
     const head = await other.call('HEAD', '/o/none/film/manifest.mpd');
     assert.equal(head.status, 404);
-    await other.stop();
 });
 
 await test('the reference is what the program prints', () => {

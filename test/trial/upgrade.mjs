@@ -5,7 +5,7 @@ import { execFileSync } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
 import { createHash } from 'node:crypto';
 import { join } from 'node:path';
-import { ABRD, Daemon, done, folder, policy, test, until } from '../http/lib/daemon.mjs';
+import { ABRD, Daemon, done, folder, lasting, policy, test, until } from '../http/lib/daemon.mjs';
 import { Nats } from '../http/lib/nats.mjs';
 import { freePort } from '../http/lib/tools.mjs';
 import { Viewer, crowd, missing } from '../http/lib/viewers.mjs';
@@ -20,7 +20,7 @@ console.log(`from ${run(OLD_ABRD, 'version').trim()} and ${run(PEER_ABRD, 'versi
 
 const data = join(folder, 'data'), backup = join(folder, 'backup');
 const start = (program, dir) => Daemon.start(['--data', dir, '--explore', '1', '--batch', '64',
-    '--checkpoint', '1', ...limits], program);
+    '--checkpoint', '1', ...limits], program).then(lasting);
 const version = async d => (await d.call('GET', '/v1/policy')).json.version;
 const live = players => players.filter(v => !v.closed && v.told.length && v.chunk < 18);
 /** Asks once more what was answered, and then goes on. */
@@ -87,7 +87,7 @@ await test('the way back is the backup', async () => {
 
 const nats = await new Nats(await freePort()).start();
 const node = (program, role, name, more = []) => Daemon.start(['--role', role, '--bus', nats.url, '--node', name,
-    '--data', join(folder, name), '--explore', '1', '--batch', '32', ...limits, ...more], program);
+    '--data', join(folder, name), '--explore', '1', '--batch', '32', ...limits, ...more], program).then(lasting);
 const names = { l1: 'learn', l2: 'learn', n1: 'decide', n2: 'decide' };
 const all = {};
 for (const [name, role] of Object.entries(names)) {

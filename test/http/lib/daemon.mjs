@@ -12,7 +12,7 @@ export const ABRD = process.env.ABRD ?? 'build/abrd';
 export const folder = mkdtempSync(join(tmpdir(), 'abrd-http-'));
 const running = new Set();
 process.on('exit', () => {
-    for (const child of running) child.kill('SIGKILL');
+    for (const d of running) d.child.kill('SIGKILL');
     rmSync(folder, { recursive: true, force: true });
 });
 
@@ -32,12 +32,14 @@ export class Daemon {
         return new Daemon(['--port', '0', '--policy', policy(), '--workers', '2', ...args], program).ready;
     }
 
-    constructor(args, program = ABRD) {
+    /** `before` is a command that runs the program, with the options of spawn. */
+    constructor(args, program = ABRD, { before = [], ...options } = {}) {
         this.output = '';
-        this.child = spawn(program, ['serve', ...args], { stdio: ['ignore', 'pipe', 'pipe'] });
-        running.add(this.child);
+        const [first, ...others] = [...before, program, 'serve', ...args];
+        this.child = spawn(first, others, { stdio: ['ignore', 'pipe', 'pipe'], ...options });
+        running.add(this);
         this.exited = new Promise(resolve => this.child.on('exit', (code, signal) => {
-            running.delete(this.child);
+            running.delete(this);
             resolve({ code, signal });
         }));
         this.ready = new Promise(resolve => {
@@ -100,7 +102,12 @@ export const until = (what, condition) => waitFor(what, condition, 120);
 
 let passed = 0, failed = 0;
 
+/** Marks a daemon that a test starts for the tests after it. */
+export const lasting = d => Object.assign(d, { lasting: true });
+
+/** Runs one test, then stops the daemons that it started, except the lasting ones. */
 export async function test(name, fn) {
+    const before = new Set(running);
     try {
         await fn();
         passed++;
@@ -108,6 +115,7 @@ export async function test(name, fn) {
         failed++;
         console.log(`FAILED ${name}: ${e.stack ?? e}`);
     }
+    await Promise.all([...running].filter(d => !before.has(d) && !d.lasting).map(d => d.stop()));
 }
 
 export function done() {
