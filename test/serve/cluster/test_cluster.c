@@ -67,12 +67,17 @@ static void play(struct served *f, uint64_t key)
     served_play(f, &o, 4);
 }
 
-TEST(what_is_played_here_is_learned_there)
+static void start_both(void)
 {
     served_start(&learner);
     served_start(&node);
     UNTIL(served_parts(&learner).cluster.leading &&
           served_parts(&node).cluster.connected);
+}
+
+TEST(what_is_played_here_is_learned_there)
+{
+    start_both();
     for (uint64_t k = 0; k < 6; k++)
         play(&node, k);
     UNTIL(served_parts(&learner).cluster.counted == 6);
@@ -95,10 +100,7 @@ TEST(what_is_played_here_is_learned_there)
 
 TEST(a_node_keeps_the_last_weights)
 {
-    served_start(&learner);
-    served_start(&node);
-    UNTIL(served_parts(&learner).cluster.leading &&
-          served_parts(&node).cluster.connected);
+    start_both();
     ck_assert(stats(&learner).learning && !stats(&node).learning);
     uint64_t before = stats(&node).policy_version;
     for (uint64_t k = 0; k < 4; k++)
@@ -115,10 +117,7 @@ TEST(a_node_keeps_the_last_weights)
 
 TEST(a_killed_node_sends_what_it_had_stored)
 {
-    served_start(&learner);
-    served_start(&node);
-    UNTIL(served_parts(&learner).cluster.leading &&
-          served_parts(&node).cluster.connected);
+    start_both();
     play(&node, 1);
     UNTIL(served_parts(&learner).cluster.counted == 1 &&
           served_parts(&node).cluster.buffered == 0);
@@ -152,10 +151,7 @@ TEST(a_killed_node_sends_what_it_had_stored)
 /* A node that has not heard yet of what the learner published last. */
 TEST(a_node_that_starts_reads_first_what_is_counted)
 {
-    served_start(&learner);
-    served_start(&node);
-    UNTIL(served_parts(&learner).cluster.leading &&
-          served_parts(&node).cluster.connected);
+    start_both();
     uint64_t version = stats(&learner).policy_version;
     for (uint64_t k = 0; k < 6; k++) /* batches of two: all are published */
         play(&node, k);
@@ -180,10 +176,7 @@ TEST(the_next_learner_loses_and_repeats_nothing)
 {
     struct served second;
     role(&second, ROLE_LEARN, "second");
-    served_start(&learner);
-    served_start(&node);
-    UNTIL(served_parts(&learner).cluster.leading &&
-          served_parts(&node).cluster.connected);
+    start_both();
     for (uint64_t k = 0; k < 5; k++) /* batches of two: one is left over */
         play(&node, k);
     UNTIL(served_parts(&learner).cluster.counted == 5);
@@ -218,10 +211,7 @@ static void empty_stream(uint64_t place)
 /* again: the node is killed before it knows that anything was lost. */
 static void lose(bool again)
 {
-    served_start(&learner);
-    served_start(&node);
-    UNTIL(served_parts(&learner).cluster.leading &&
-          served_parts(&node).cluster.connected);
+    start_both();
     play(&node, 1);
     play(&node, 2);
     UNTIL(served_parts(&learner).cluster.counted == 2);

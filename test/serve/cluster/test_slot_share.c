@@ -117,13 +117,19 @@ static void end_slot(struct node *n)
     ck_assert_int_eq(hintless_tick(n->u, now), 1);
 }
 
+/* A slot in which the node has viewers. */
+static void view_slot(struct node *n)
+{
+    view_some(n);
+    now += SLOT_S + 1;
+    end_slot(n);
+}
+
 /* Slots of both, in step; only a has viewers. */
 static void live(int slots)
 {
     for (int t = 0; t < slots; t++) {
-        view_some(&a);
-        now += SLOT_S + 1;
-        end_slot(&a);
+        view_slot(&a);
         ck_assert_int_eq(turn(&a), 0);
         ck_assert_int_eq(turn(&b), 0);
         end_slot(&b);
@@ -166,9 +172,7 @@ TEST(who_saw_nobody_chooses_as_who_did)
 TEST(within_a_slot_nothing_changes)
 {
     live(5);
-    view_some(&a);
-    now += SLOT_S + 1;
-    end_slot(&a);
+    view_slot(&a);
     struct hintless_stats before = of(&b), after;
     ck_assert_int_eq(turn(&a), 0);
     ck_assert_int_eq(turn(&b), 0);
@@ -195,9 +199,7 @@ TEST(each_slot_counts_once)
 {
     live(2);
     /* the answer to a put is lost: it is found to have happened */
-    view_some(&a);
-    now += SLOT_S + 1;
-    end_slot(&a);
+    view_slot(&a);
     keys.lose = 1;
     ck_assert_int_eq(turn(&a), ERR_IO);
     ck_assert_int_eq(of(&a).pending, 1);
@@ -208,9 +210,7 @@ TEST(each_slot_counts_once)
     /* the bucket is away for some slots, and the node is started again */
     keys.away = true;
     for (int i = 0; i < 3; i++) {
-        view_some(&a);
-        now += SLOT_S + 1;
-        end_slot(&a);
+        view_slot(&a);
         ck_assert_int_eq(turn(&a), ERR_IO);
     }
     stop(&a);
@@ -260,9 +260,7 @@ TEST(a_kill_between_two_slots_costs_one_number)
 
     /* the next one has a number of its own */
     a.skipped = 1;
-    view_some(&a);
-    now += SLOT_S + 1;
-    end_slot(&a);
+    view_slot(&a);
     ck_assert_int_eq(turn(&a), 0);
     ck_assert_uint_eq(read_log()->count, 3);
     ck_assert_uint_eq(read_log()->record[2].number, 5);
@@ -298,9 +296,7 @@ TEST(a_state_that_was_lost_is_learned_again)
     now += SLOT_S + 1;
     end_slot(&a);
     ck_assert_uint_eq(of(&a).heard, 4);
-    view_some(&a);
-    now += SLOT_S + 1;
-    end_slot(&a);
+    view_slot(&a);
     ck_assert_int_eq(turn(&a), 0);
     ck_assert_uint_eq(read_log()->count, 5); /* though its slot had this number before */
     ck_assert_int_eq(read_log()->makers, 2);
@@ -366,9 +362,7 @@ TEST(what_is_for_others_is_refused_and_told_once)
         const char *says =
             i ? "this abrd reads forms 1 to 1: upgrade it" : "is about other experts";
         replace(i ? 2 : 1, crc, i ? crc : 5);
-        view_some(&b);
-        now += SLOT_S + 1;
-        end_slot(&b);
+        view_slot(&b);
         uint64_t rev = keys.revs;
         char *text = what_b_says();
         const char *first = strstr(text, "refused, the node learns from its own slots");
@@ -386,9 +380,7 @@ TEST(a_damaged_log_is_begun_anew)
     live(3);
     for (int k = 0; k < keys.n; k++)
         ((unsigned char *)keys.value[k].data)[keys.value[k].n - 1] ^= 1;
-    view_some(&b);
-    now += SLOT_S + 1;
-    end_slot(&b);
+    view_slot(&b);
     char *text = what_b_says();
     ck_assert_msg(strstr(text, "is lost and begins anew") != NULL, "%s", text);
     free(text);
@@ -408,9 +400,7 @@ TEST(other_experts_have_another_log)
     policy_free(p);
     begin(&b);
     ck_assert_int_eq(turn(&b), 0);
-    view_some(&b);
-    now += SLOT_S + 1;
-    end_slot(&b);
+    view_slot(&b);
     ck_assert_int_eq(turn(&b), 0);
     ck_assert_uint_eq(of(&b).heard, 0);
     ck_assert_int_eq(buckets_count(&keys, "slots."), 2);
@@ -420,9 +410,7 @@ TEST(what_waits_too_long_is_let_go)
 {
     keys.away = true;
     for (int i = 0; i < 130; i++) {
-        view_some(&a);
-        now += SLOT_S + 1;
-        end_slot(&a);
+        view_slot(&a);
     }
     ck_assert_int_eq(of(&a).pending, 128);
     ck_assert_uint_eq(of(&a).missed, 2);
