@@ -46,9 +46,8 @@ static int remove_one(const char *path, const struct stat *st, int type, struct 
     return remove(path);
 }
 
-void tmpdir_remove(const char *dir)
+void tmpdir_keep(const char *dir)
 {
-    nftw(dir, remove_one, 8, FTW_DEPTH | FTW_PHYS);
     for (struct made **m = &all; *m; m = &(*m)->next)
         if (!strcmp((*m)->path, dir)) {
             struct made *gone = *m;
@@ -56,6 +55,12 @@ void tmpdir_remove(const char *dir)
             free(gone);
             return;
         }
+}
+
+void tmpdir_remove(const char *dir)
+{
+    nftw(dir, remove_one, 8, FTW_DEPTH | FTW_PHYS);
+    tmpdir_keep(dir);
 }
 
 const char *tmpdir_path(const char *dir, const char *name)

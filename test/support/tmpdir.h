@@ -6,6 +6,8 @@
 const char *tmpdir_new(void);
 /* Removes a folder with all that is in it, now. dir may be a copy of the path. */
 void tmpdir_remove(const char *dir);
+/* Exit leaves it, for somebody to look at. */
+void tmpdir_keep(const char *dir);
 
 /* dir/name, in storage good for the next 8 calls. */
 const char *tmpdir_path(const char *dir, const char *name);

@@ -37,6 +37,7 @@ struct trial *trial_new(const char *name, const char *title)
     report_param(t->report, "command", "make %s", name);
 
     snprintf(t->dir, sizeof t->dir, "%s", tmpdir_new());
+    tmpdir_keep(t->dir); /* trial_end removes it after a success */
     snprintf(t->data, sizeof t->data, "%s/data", t->dir);
     snprintf(t->log, sizeof t->log, "%s/log", t->dir);
     t->server.port = server_port();
