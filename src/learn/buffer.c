@@ -98,9 +98,9 @@ void buffer_clear(struct buffer *b)
     b->n = b->cuts = 0;
 }
 
-void buffer_settle(struct buffer *b,
-                   void (*value)(void *ctx, float *v, const float *obs, int n), void *ctx,
-                   double gamma, double lambda)
+void buffer_advantages(struct buffer *b,
+                       void (*value)(void *ctx, float *v, const float *obs, int n),
+                       void *ctx, double gamma, double lambda)
 {
     for (int at = 0; at < b->n; at += BUFFER_ROWS) {
         int n = b->n - at < BUFFER_ROWS ? b->n - at : BUFFER_ROWS;

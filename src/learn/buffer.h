@@ -25,10 +25,10 @@ void buffer_clear(struct buffer *b);
 
 /* Advantages and targets of all steps. value: V of n <= BUFFER_ROWS observations (n, obs_dim),
  * in reward units. */
-void buffer_settle(struct buffer *b,
-                   void (*value)(void *ctx, float *v, const float *obs, int n), void *ctx,
-                   double gamma, double lambda);
-/* Bounds the weight of single samples (learn/bound.h); after buffer_settle. Returns how many were
+void buffer_advantages(struct buffer *b,
+                       void (*value)(void *ctx, float *v, const float *obs, int n),
+                       void *ctx, double gamma, double lambda);
+/* Bounds the weight of single samples (learn/bound.h); after buffer_advantages. Returns how many were
  * cut. */
 int buffer_bound(struct buffer *b, double sigmas);
 /* Steps of this client. */

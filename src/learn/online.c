@@ -242,7 +242,7 @@ static bool online_all_finite(const struct mix *m, struct mix_range r)
 static uint64_t online_failed(const struct online *o, enum ppo_which which)
 {
     const struct mix *m = online_net_of(o->policy, which);
-    uint64_t bits = ppo_sick(o->ppo, which);
+    uint64_t bits = ppo_nonfinite(o->ppo, which);
     for (int k = 0; k < m->cfg.experts; k++)
         if (!online_all_finite(m, mix_expert(&m->cfg, k))) bits |= (uint64_t)1 << k;
     return bits;
@@ -348,7 +348,7 @@ int online_update(struct online *o)
 {
     if (!online_ready(o)) return 0;
     struct ppo_batch batch;
-    buffer_settle(o->buffer, online_value, o, o->cfg.ppo.gamma, o->cfg.ppo.lambda);
+    buffer_advantages(o->buffer, online_value, o, o->cfg.ppo.gamma, o->cfg.ppo.lambda);
     if (o->cfg.sigmas > 0)
         o->stats.bounded += (uint64_t)buffer_bound(o->buffer, o->cfg.sigmas);
     buffer_batch(&batch, o->buffer);
@@ -392,8 +392,8 @@ void online_gate_put(struct online *o, enum ppo_which which, const struct gate *
     ppo_gate_put(o->ppo, which, g);
 }
 
-int online_set_aside(struct online *o, enum ppo_which which, int expert, int updates,
-                     struct err *e)
+int online_disable_expert(struct online *o, enum ppo_which which, int expert, int updates,
+                          struct err *e)
 {
     const struct mix *m = online_net_of(o->policy, which);
     if (expert < 0 || expert >= m->cfg.experts)

@@ -17,7 +17,7 @@
  * the steps. And the check decides what is kept: a policy whose score is more than `tolerance` below
  * the best is never published, however many clients lie.
  *
- * Experts that fail alone: when an update leaves single experts not finite (ppo_sick, or their
+ * Experts that fail alone: when an update leaves single experts not finite (ppo_nonfinite, or their
  * weights), these get their weights and moments of before the update back and are busy for the
  * next `quarantine` updates (mix.h: no row is routed to them, they do not learn), while the
  * others keep what they learned. The whole update is undone if no expert of actor or critic would
@@ -123,8 +123,8 @@ void online_gate_put(struct online *o, enum ppo_which which, const struct gate *
 
 /* Sets an expert aside for the next `updates` (0: it is back at once) and raises the version.
  * ERR_RANGE for an expert that is not there, ERR_CONFLICT for the last idle one. */
-int online_set_aside(struct online *o, enum ppo_which which, int expert, int updates,
-                     struct err *e) __attribute__((warn_unused_result));
+int online_disable_expert(struct online *o, enum ppo_which which, int expert, int updates,
+                          struct err *e) __attribute__((warn_unused_result));
 
 /* Were steps of this version decided too long ago? A version still to come is not old. */
 bool online_too_old(const struct online_cfg *cfg, uint64_t version, uint64_t now);

@@ -46,18 +46,18 @@ struct ppo_scratch {
     uint32_t *mask;
 };
 
-enum { ACTOR, CRITIC, TUTOR, NETS };
+enum { ACTOR, CRITIC, PRIV, NETS };
 
 struct ppo {
     struct ppo_cfg cfg;
     struct policy *policy;
-    struct tutor *tutor;
+    struct priv_critic *priv_critic;
     int max_batch, nets;
     struct ppo_net net[NETS];
-    struct tutor_scale returns;
+    struct priv_critic_scale returns;
     struct drift drift;
     struct ppo_scratch scratch;
-    float *advantage, *target, *tutor_target; /* (max_batch), normalised */
+    float *advantage, *target, *priv_target; /* (max_batch), normalised */
     float *unit; /* (max_batch): what q is multiplied with to be normalised */
     float *ln_pi0,
         *v0;      /* (max_batch, actions), (max_batch): the frozen mixture's part of each
@@ -165,7 +165,7 @@ static void ppo_net_end(struct ppo_net *l)
 
 static void ppo_net_blame(struct ppo_net *l)
 {
-    if (!l->added) l->sick |= mix_unsound(l->net, l->ws);
+    if (!l->added) l->sick |= mix_nonfinite(l->net, l->ws);
 }
 
 static void ppo_net_shuffle(struct ppo_net *l, int n)
@@ -298,10 +298,10 @@ static double step_mixture(struct ppo_net *l, const struct ppo_cfg *cfg, double 
                            double gamma_noise, float *balance)
 {
     struct mix *net = l->net;
-    float toll[MIX_EXPERTS_MAX];
-    struct mix_dues dues =
-        gate_dues(toll, &l->gate, &cfg->gate, cfg->balance, net->cfg.experts);
-    *balance = mix_backward_gate(l->grad, l->used, net, l->ws, l->dy, &dues);
+    float cost[MIX_EXPERTS_MAX];
+    struct mix_gate_losses losses =
+        gate_losses(cost, &l->gate, &cfg->gate, cfg->balance, net->cfg.experts);
+    *balance = mix_backward_gate(l->grad, l->used, net, l->ws, l->dy, &losses);
     double norm = sqrt(adam_sumsq(l->grad, net->n));
     if (!isfinite(norm)) {
         blame_gradients(l);
@@ -313,7 +313,7 @@ static double step_mixture(struct ppo_net *l, const struct ppo_cfg *cfg, double 
     double scale = clip_scale(cfg, norm);
     struct adam_cfg adam = {lr, cfg->beta1, cfg->beta2, cfg->eps, cfg->weight_decay,
                             0,  0};
-    step_router(l, cfg, dues.still, &adam, (float)scale);
+    step_router(l, cfg, losses.still, &adam, (float)scale);
     for (int k = 0; k < net->cfg.experts; k++)
         step_expert(l, cfg, k, &adam, (float)scale, gamma_noise);
     if (is_tied(l, cfg)) step_tied_heads(l, &adam, (float)scale);
@@ -447,7 +447,7 @@ void ppo_undo(struct ppo *p, const void *state)
     if (p->stats.shift_tag >= 0) ppo_gate_reset(p);
 }
 
-uint64_t ppo_sick(const struct ppo *p, enum ppo_which which)
+uint64_t ppo_nonfinite(const struct ppo *p, enum ppo_which which)
 {
     return ppo_gate_net_of(p, which)->sick;
 }
@@ -482,8 +482,9 @@ static bool scratch_init(struct ppo_scratch *t, int minibatch, int actions)
     return true;
 }
 
-struct ppo *ppo_new(const struct ppo_cfg *cfg, struct policy *policy, struct tutor *tutor,
-                    int max_batch, uint64_t seed, struct err *e)
+struct ppo *ppo_new(const struct ppo_cfg *cfg, struct policy *policy,
+                    struct priv_critic *priv_critic, int max_batch, uint64_t seed,
+                    struct err *e)
 {
     assert(cfg->minibatch > 0 && cfg->epochs > 0 && max_batch > 0);
     struct ppo *p = calloc(1, sizeof *p);
@@ -493,18 +494,18 @@ struct ppo *ppo_new(const struct ppo_cfg *cfg, struct policy *policy, struct tut
     }
     p->cfg = *cfg;
     p->policy = policy;
-    p->tutor = tutor;
+    p->priv_critic = priv_critic;
     p->max_batch = max_batch;
     p->advantage = malloc((size_t)max_batch * sizeof *p->advantage);
     p->target = malloc((size_t)max_batch * sizeof *p->target);
-    p->tutor_target = malloc((size_t)max_batch * sizeof *p->tutor_target);
+    p->priv_target = malloc((size_t)max_batch * sizeof *p->priv_target);
     p->unit = malloc((size_t)max_batch * sizeof *p->unit);
     if (policy->added) {
         size_t actions = (size_t)policy->cfg.actions;
         p->ln_pi0 = malloc((size_t)max_batch * actions * sizeof *p->ln_pi0);
         p->v0 = malloc((size_t)max_batch * sizeof *p->v0);
     }
-    if (!p->advantage || !p->target || !p->tutor_target || !p->unit ||
+    if (!p->advantage || !p->target || !p->priv_target || !p->unit ||
         (policy->added && (!p->ln_pi0 || !p->v0)) ||
         !scratch_init(&p->scratch, cfg->minibatch, policy->cfg.actions)) {
         err_set(e, ERR_MEMORY, "no memory for a batch of %d steps", max_batch);
@@ -513,7 +514,7 @@ struct ppo *ppo_new(const struct ppo_cfg *cfg, struct policy *policy, struct tut
     }
 
     struct mix *const mixes[NETS] = {policy->actor, policy->critic,
-                                     tutor ? tutor->mix : NULL};
+                                     priv_critic ? priv_critic->mix : NULL};
     struct norga *const added[NETS] = {policy->added ? policy->added->actor : NULL,
                                        policy->added ? policy->added->critic : NULL};
     for (p->nets = 0; p->nets < NETS && mixes[p->nets];) {
@@ -528,7 +529,8 @@ struct ppo *ppo_new(const struct ppo_cfg *cfg, struct policy *policy, struct tut
 
     if (policy->ret_mean != 0.0f || policy->ret_std != 1.0f) {
         double mean = (double)policy->ret_mean, std = (double)policy->ret_std;
-        p->returns = (struct tutor_scale){TUTOR_HORIZON, mean, std * std + mean * mean};
+        p->returns = (struct priv_critic_scale){PRIV_CRITIC_HORIZON, mean,
+                                                std * std + mean * mean};
     }
     return p;
 }
@@ -543,7 +545,7 @@ void ppo_free(struct ppo *p)
     free(p->unit);
     free(p->scratch.mask);
     free(p->scratch.pi);
-    free(p->tutor_target);
+    free(p->priv_target);
     free(p->target);
     free(p->advantage);
     free(p);
@@ -807,10 +809,10 @@ static int critic_minibatch(struct ppo *p, int which, double *loss, double *erro
     struct ppo_net *l = &p->net[which];
     const struct mix_cfg *c = &l->net->cfg;
     const int *order = l->order + at;
-    const float *target = which == TUTOR ? p->tutor_target : p->target;
+    const float *target = which == PRIV ? p->priv_target : p->target;
     int obs_dim = p->policy->cfg.obs_dim;
     ppo_gather(l->x, p->batch->obs, order, n, obs_dim, c->in);
-    if (which == TUTOR)
+    if (which == PRIV)
         ppo_gather(l->x + obs_dim, p->batch->priv, order, n, c->in - obs_dim, c->in);
     bool noisy = which == CRITIC && !l->added && p->cfg.router_noise > 0.0 &&
                  !ppo_net_latched(l, &p->cfg);
@@ -820,7 +822,7 @@ static int critic_minibatch(struct ppo *p, int which, double *loss, double *erro
     double whole = total_weight(p->batch, order, n), sum = 0.0;
     memset(l->dy, 0, (size_t)n * (size_t)c->out * sizeof *l->dy);
     for (int i = 0; i < n; i++) {
-        int row = order[i], at_y = i * c->out + (which == TUTOR ? p->batch->tag[row] : 0);
+        int row = order[i], at_y = i * c->out + (which == PRIV ? p->batch->tag[row] : 0);
         double d = (double)l->y[at_y] - (double)target[row];
         double w = weight_of(p->batch, row) / whole;
         l->dy[at_y] = (float)(2.0 * p->cfg.value_coef * w * d);
@@ -862,7 +864,7 @@ static double target_variance(const struct ppo *p, int which)
         double std = (double)p->policy->ret_std;
         return variance(p->batch->target, n) / (std * std);
     }
-    return variance(which == TUTOR ? p->tutor_target : p->target, n);
+    return variance(which == PRIV ? p->priv_target : p->target, n);
 }
 
 static int update_critic(struct ppo *p, int which)
@@ -902,7 +904,7 @@ static void update_net(void *ctx, int i)
 {
     struct ppo *p = ctx;
     const struct ppo_batch *b = p->batch;
-    bool own = i != TUTOR; /* the tutor has no gate */
+    bool own = i != PRIV; /* the priv_critic has no gate */
     if (own) ppo_net_begin(&p->net[i], &p->cfg, b->obs, b->tag, b->n);
     p->rc[i] = i == ACTOR ? update_actor(p) : update_critic(p, i);
     if (own) ppo_net_end(&p->net[i]);
@@ -1008,26 +1010,26 @@ static void prepare_target(struct ppo *p)
             sum += (double)b->target[i];
             square += (double)b->target[i] * (double)b->target[i];
         }
-        tutor_scale_add(&p->returns, sum, square, b->n);
+        priv_critic_scale_add(&p->returns, sum, square, b->n);
         policy->ret_mean = (float)p->returns.mean;
-        policy->ret_std = (float)tutor_scale_std(&p->returns);
+        policy->ret_std = (float)priv_critic_scale_std(&p->returns);
     }
     for (int i = 0; i < b->n; i++)
         p->target[i] = (b->target[i] - policy->ret_mean) / policy->ret_std;
-    if (!p->tutor) return;
+    if (!p->priv_critic) return;
 
-    tutor_observe(p->tutor, b->target, b->tag, b->n);
+    priv_critic_observe(p->priv_critic, b->target, b->tag, b->n);
     for (int i = 0; i < b->n; i++) {
         int tag = b->tag[i];
-        p->tutor_target[i] =
-            (b->target[i] - tutor_mean(p->tutor, tag)) / tutor_std(p->tutor, tag);
+        p->priv_target[i] = (b->target[i] - priv_critic_mean(p->priv_critic, tag)) /
+                            priv_critic_std(p->priv_critic, tag);
     }
 }
 
 int ppo_update(struct ppo *p, const struct ppo_batch *batch, struct ppo_stats *stats)
 {
     assert(batch->n > 0 && batch->n <= p->max_batch);
-    assert(!p->tutor || (batch->priv && batch->tag));
+    assert(!p->priv_critic || (batch->priv && batch->tag));
     p->batch = batch;
     p->stats = (struct ppo_stats){0};
     prepare_advantage(p);

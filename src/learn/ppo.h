@@ -57,7 +57,7 @@
  *
  * Errors: ERR_NUMERIC when a loss or gradient is not finite; the policy is then in an
  * undefined state and the caller restores its last good copy. If the failure lies in single
- * experts, ppo_sick names them: all other weights are finite, part of the way, and can stay.
+ * experts, ppo_nonfinite names them: all other weights are finite, part of the way, and can stay.
  * Threads: not shared. No allocation after ppo_new. */
 #ifndef LEARN_PPO_H
 #define LEARN_PPO_H
@@ -65,7 +65,7 @@
 #include "policy/gate.h"
 #include "policy/policy.h"
 #include "learn/drift.h"
-#include "learn/tutor.h"
+#include "learn/priv_critic.h"
 
 #include <stdbool.h>
 
@@ -139,10 +139,11 @@ enum ppo_which { PPO_ACTOR, PPO_CRITIC };
 
 struct ppo;
 
-/* tutor: a critic over [obs, priv] trained together with the ordinary one; batches then need
+/* priv_critic: a critic over [obs, priv] trained together with the ordinary one; batches then need
  * priv and tag. NULL if unused; borrowed. */
-struct ppo *ppo_new(const struct ppo_cfg *cfg, struct policy *policy, struct tutor *tutor,
-                    int max_batch, uint64_t seed, struct err *e);
+struct ppo *ppo_new(const struct ppo_cfg *cfg, struct policy *policy,
+                    struct priv_critic *priv_critic, int max_batch, uint64_t seed,
+                    struct err *e);
 void ppo_free(struct ppo *p);
 void ppo_set_lr(struct ppo *p, double lr, double critic_lr);
 void ppo_set_entropy(struct ppo *p, double entropy);
@@ -161,7 +162,7 @@ double ppo_share(const struct ppo *p);
 
 /* Experts of the mixture in which the last update failed, as bits: their outputs or gradients were
  * not finite. 0 when it did not fail, or failed elsewhere. */
-uint64_t ppo_sick(const struct ppo *p, enum ppo_which which);
+uint64_t ppo_nonfinite(const struct ppo *p, enum ppo_which which);
 /* Takes the moments and the count of one expert out of a state of this learner. */
 void ppo_expert_put(struct ppo *p, const void *state, enum ppo_which which, int expert);
 

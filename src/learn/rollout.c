@@ -52,7 +52,7 @@ enum { CHUNK = 256 }; /* rows per forward pass of the critic */
 struct rollout {
     struct rollout_cfg cfg;
     const struct policy *policy;
-    const struct tutor *tutor;
+    const struct priv_critic *priv_critic;
     struct env_spec spec;
     int n, blocks, experts;
     struct seat *seats;
@@ -154,7 +154,7 @@ static int block_envs(const struct rollout *r, int b)
 
 static const struct mix *critic_of(const struct rollout *r)
 {
-    return r->tutor ? r->tutor->mix : r->policy->critic;
+    return r->priv_critic ? r->priv_critic->mix : r->policy->critic;
 }
 
 static bool new_block(struct rollout *r, int i, struct err *e)
@@ -178,7 +178,7 @@ static bool new_block(struct rollout *r, int i, struct err *e)
     b->actor_ws = mix_ws_new(&r->policy->actor->cfg, (int)envs, e);
     b->critic_ws = mix_ws_new(&critic->cfg, CHUNK, e);
     if (r->cfg.peek > 0.0)
-        ok = !rollout_peeks_init(&b->peeks, &r->spec, (int)envs, r->tutor, e) && ok;
+        ok = !rollout_peeks_init(&b->peeks, &r->spec, (int)envs, r->priv_critic, e) && ok;
     if (r->cfg.teachers.n) {
         b->teach = teach_ws_new(&r->cfg.teachers, CHUNK, e);
         ok = b->teach && ok;
@@ -239,7 +239,7 @@ static void reset_seat(struct rollout *r, int env)
 }
 
 struct rollout *rollout_new(const struct rollout_cfg *cfg, const struct policy *policy,
-                            const struct tutor *tutor,
+                            const struct priv_critic *priv_critic,
                             struct env (*make)(void *ctx, uint64_t id, struct err *e),
                             void *ctx, struct err *e)
 {
@@ -249,7 +249,7 @@ struct rollout *rollout_new(const struct rollout_cfg *cfg, const struct policy *
     r->cfg = *cfg;
     r->critic_noise = cfg->router_noise;
     r->policy = policy;
-    r->tutor = tutor;
+    r->priv_critic = priv_critic;
     r->n = cfg->envs * cfg->steps;
     r->blocks = (cfg->envs + cfg->block - 1) / cfg->block;
     r->experts = policy->actor->cfg.experts;
@@ -269,8 +269,8 @@ struct rollout *rollout_new(const struct rollout_cfg *cfg, const struct policy *
     for (int k = 0; k < cfg->teachers.n; k++)
         assert(cfg->teachers.policy[k]->cfg.obs_dim == r->spec.obs_dim &&
                cfg->teachers.policy[k]->cfg.actions == r->spec.actions);
-    assert(!tutor ||
-           (tutor->priv_dim == r->spec.priv_dim && tutor->tags >= r->spec.tags));
+    assert(!priv_critic || (priv_critic->priv_dim == r->spec.priv_dim &&
+                            priv_critic->tags >= r->spec.tags));
 
     if (!new_arrays(r)) goto memory;
     for (int i = 0; i < r->blocks; i++)
@@ -399,8 +399,9 @@ static void step_env(struct rollout *r, struct block *b, int env, int t,
 
 static float rollout_value_of(const struct rollout *r, const float *y, int tag)
 {
-    if (!r->tutor) return *y * r->policy->ret_std + r->policy->ret_mean;
-    return y[tag] * tutor_std(r->tutor, tag) + tutor_mean(r->tutor, tag);
+    if (!r->priv_critic) return *y * r->policy->ret_std + r->policy->ret_mean;
+    return y[tag] * priv_critic_std(r->priv_critic, tag) +
+           priv_critic_mean(r->priv_critic, tag);
 }
 
 /* n draws from N(0, std^2) */
@@ -416,7 +417,7 @@ static void rollout_values(float *out, const struct rollout *r, struct block *b,
                            const float *x, const int *tag, int rows, struct rng *rng)
 {
     const struct mix *critic = critic_of(r);
-    double std = r->tutor ? 0.0 : r->critic_noise;
+    double std = r->priv_critic ? 0.0 : r->critic_noise;
     for (int at = 0; at < rows; at += CHUNK) {
         int n = rows - at < CHUNK ? rows - at : CHUNK;
         if (std > 0.0)
@@ -435,7 +436,7 @@ static void values_of(float *out, const struct rollout *r, struct block *b,
                       const float *obs, const float *priv, const int *tag, int rows,
                       struct rng *rng)
 {
-    if (!r->tutor) {
+    if (!r->priv_critic) {
         rollout_values(out, r, b, obs, tag, rows, rng);
         return;
     }

@@ -43,10 +43,10 @@ struct rollout_stats {
 struct rollout;
 
 /* make returns the environment number `id`, or a struct with self NULL and e filled. All
- * have the same spec. tutor: the critic that gives the values, NULL = the
+ * have the same spec. priv_critic: the critic that gives the values, NULL = the
  * policy's own. */
 struct rollout *rollout_new(const struct rollout_cfg *cfg, const struct policy *policy,
-                            const struct tutor *tutor,
+                            const struct priv_critic *priv_critic,
                             struct env (*make)(void *ctx, uint64_t id, struct err *e),
                             void *ctx, struct err *e);
 void rollout_free(struct rollout *r);

@@ -15,7 +15,7 @@ struct probe {
 struct train {
     struct train_cfg cfg;
     struct policy *policy;
-    struct tutor *tutor; /* NULL without a privileged critic */
+    struct priv_critic *priv_critic; /* NULL without a privileged critic */
     struct rollout *rollout;
     struct ppo *ppo;
     int64_t iteration, steps;
@@ -23,7 +23,7 @@ struct train {
 };
 
 /* Streams of one seed: environments use their number, so the others are far away. */
-enum { STREAM_ROLLOUT = 1, STREAM_PPO, STREAM_TUTOR };
+enum { STREAM_ROLLOUT = 1, STREAM_PPO, STREAM_PRIV_CRITIC };
 
 static uint64_t train_stream(const struct train_cfg *cfg, int which)
 {
@@ -31,15 +31,15 @@ static uint64_t train_stream(const struct train_cfg *cfg, int which)
 }
 
 /* The number of privileged floats and of tags is the environment's to say. */
-static struct tutor *new_tutor(const struct train_cfg *cfg, const struct env_spec *spec,
-                               struct err *e)
+static struct priv_critic *train_priv_critic(const struct train_cfg *cfg,
+                                             const struct env_spec *spec, struct err *e)
 {
-    struct tutor_cfg c = {.obs_dim = spec->obs_dim,
-                          .priv_dim = spec->priv_dim,
-                          .tags = spec->tags,
-                          .hidden = cfg->tutor_hidden,
-                          .layers = cfg->tutor_layers};
-    return tutor_new(&c, train_stream(cfg, STREAM_TUTOR), e);
+    struct priv_critic_cfg c = {.obs_dim = spec->obs_dim,
+                                .priv_dim = spec->priv_dim,
+                                .tags = spec->tags,
+                                .hidden = cfg->priv_hidden,
+                                .layers = cfg->priv_layers};
+    return priv_critic_new(&c, train_stream(cfg, STREAM_PRIV_CRITIC), e);
 }
 
 struct train *train_new(const struct train_cfg *cfg, struct policy *policy,
@@ -59,15 +59,15 @@ struct train *train_new(const struct train_cfg *cfg, struct policy *policy,
     if (!probe.self) goto failed;
     probe.free(probe.self);
     if (cfg->privileged) {
-        t->tutor = new_tutor(cfg, &probe.spec, e);
-        if (!t->tutor) goto failed;
+        t->priv_critic = train_priv_critic(cfg, &probe.spec, e);
+        if (!t->priv_critic) goto failed;
     }
 
     struct rollout_cfg rc = cfg->rollout;
     rc.seed = train_stream(cfg, STREAM_ROLLOUT);
-    t->rollout = rollout_new(&rc, policy, t->tutor, make, ctx, e);
+    t->rollout = rollout_new(&rc, policy, t->priv_critic, make, ctx, e);
     if (!t->rollout) goto failed;
-    t->ppo = ppo_new(&cfg->ppo, policy, t->tutor, rc.envs * rc.steps,
+    t->ppo = ppo_new(&cfg->ppo, policy, t->priv_critic, rc.envs * rc.steps,
                      train_stream(cfg, STREAM_PPO), e);
     if (!t->ppo) goto failed;
     t->probe.obs =
@@ -89,7 +89,7 @@ void train_free(struct train *t)
     free(t->probe.obs);
     ppo_free(t->ppo);
     rollout_free(t->rollout);
-    tutor_free(t->tutor);
+    priv_critic_free(t->priv_critic);
     free(t);
 }
 
@@ -201,7 +201,7 @@ int train_iterate(struct train *t, struct train_row *row)
 struct state_head {
     char magic[8];
     int64_t iteration, steps;
-    uint64_t seed, ppo_bytes, rollout_bytes, tutor_floats;
+    uint64_t seed, ppo_bytes, rollout_bytes, priv_floats;
 };
 
 static struct state_head train_head_of(const struct train *t)
@@ -213,16 +213,16 @@ static struct state_head train_head_of(const struct train *t)
         .seed = t->cfg.seed,
         .ppo_bytes = ppo_state_size(t->ppo),
         .rollout_bytes = rollout_state_size(t->rollout),
-        .tutor_floats = t->tutor ? t->tutor->mix->n : 0,
+        .priv_floats = t->priv_critic ? t->priv_critic->mix->n : 0,
     };
 }
 
 size_t train_state_size(const struct train *t)
 {
     struct state_head h = train_head_of(t);
-    size_t tutor = t->tutor ? sizeof t->tutor->scale : 0;
-    return sizeof h + h.ppo_bytes + h.rollout_bytes + tutor +
-           h.tutor_floats * sizeof(float);
+    size_t priv_critic = t->priv_critic ? sizeof t->priv_critic->scale : 0;
+    return sizeof h + h.ppo_bytes + h.rollout_bytes + priv_critic +
+           h.priv_floats * sizeof(float);
 }
 
 void train_state_get(const struct train *t, void *out)
@@ -235,10 +235,10 @@ void train_state_get(const struct train *t, void *out)
     p += h.ppo_bytes;
     if (h.rollout_bytes) rollout_state_get(t->rollout, p);
     p += h.rollout_bytes;
-    if (!t->tutor) return;
-    memcpy(p, t->tutor->scale, sizeof t->tutor->scale);
-    memcpy(p + sizeof t->tutor->scale, t->tutor->mix->theta,
-           h.tutor_floats * sizeof(float));
+    if (!t->priv_critic) return;
+    memcpy(p, t->priv_critic->scale, sizeof t->priv_critic->scale);
+    memcpy(p + sizeof t->priv_critic->scale, t->priv_critic->mix->theta,
+           h.priv_floats * sizeof(float));
 }
 
 int train_state_put(struct train *t, const void *in, size_t n, struct err *e)
@@ -260,10 +260,10 @@ int train_state_put(struct train *t, const void *in, size_t n, struct err *e)
     p += h.ppo_bytes;
     if (h.rollout_bytes) rollout_state_put(t->rollout, p);
     p += h.rollout_bytes;
-    if (t->tutor) {
-        memcpy(t->tutor->scale, p, sizeof t->tutor->scale);
-        memcpy(t->tutor->mix->theta, p + sizeof t->tutor->scale,
-               h.tutor_floats * sizeof(float));
+    if (t->priv_critic) {
+        memcpy(t->priv_critic->scale, p, sizeof t->priv_critic->scale);
+        memcpy(t->priv_critic->mix->theta, p + sizeof t->priv_critic->scale,
+               h.priv_floats * sizeof(float));
     }
     t->iteration = h.iteration;
     t->steps = h.steps;

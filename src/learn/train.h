@@ -5,7 +5,7 @@
  * to train_iterate is one rollout and one update, so the caller can show progress, save, or
  * stop between any two.
  *
- * Privileged critic (learn/tutor.h): advantages come from a critic that also sees the environment's
+ * Privileged critic (learn/priv_critic.h): advantages come from a critic that also sees the environment's
  * privileged observation. The policy's own critic learns the same returns, as online learning has
  * no other. The privileged critic is part of the training state only.
  *
@@ -33,7 +33,7 @@ struct train_cfg {
     double lr_end, entropy_end; /* critic_lr falls by the same share as lr */
     double imitate_end; /* from ppo.imitate; without rollout.teachers neither counts */
     bool privileged;
-    int tutor_hidden, tutor_layers;
+    int priv_hidden, priv_layers;
     uint64_t seed;
 };
 

@@ -1,18 +1,17 @@
-/* bank.h - arithmetic on the experts of a mixture as whole parameter vectors.
+/* bank.h - merging the experts of a mixture: weighted sums of their parameters.
  *
  *   merge   theta_out = sum_k x_k theta_k
  *
- * Source: expert merging in the Tanbr paper (task-aware expert merging for online MoE
- * inference): y = E(u; W), W = sum_k x_k W_k, so that one expert of the usual size
- * answers for the whole mixture.
+ * Source: expert merging in the Tanbr paper (Han et al., task-aware expert merging for online MoE
+ * inference): y = E(u; W), W = sum_k x_k W_k. One expert of the usual size replaces the mixture.
  *
- * Merging a whole policy uses the same x in actor and critic; a critic of one expert is taken as it
- * is. The result has one expert each and no router.
+ * A whole policy is merged with the same x in actor and critic; a critic of one expert is copied. The
+ * result has one expert each and no router.
  *
  * Shapes: x (experts), theta_out mix_expert(cfg, 0).n floats. Sums in double.
- * Errors: ERR_NUMERIC when a weight or a merged parameter is not finite; ERR_INVALID for a policy
- * whose critic has neither one expert nor as many as the actor.
- * Ownership: all memory is the caller's. Threads: pure function. */
+ * Errors: ERR_NUMERIC if a weight or a merged parameter is not finite; ERR_INVALID for a policy whose
+ * critic has neither one expert nor as many as the actor.
+ * Ownership: all memory is the caller's. Threads: pure functions. */
 #ifndef POLICY_BANK_H
 #define POLICY_BANK_H
 

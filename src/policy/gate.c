@@ -21,7 +21,7 @@ static uint64_t all_of(int experts)
     return UINT64_MAX >> (MIX_EXPERTS_MAX - experts);
 }
 
-/* What the rows of one tag say together. */
+/* Sums over the rows of one tag. */
 struct task {
     int rows;
     double score[MIX_EXPERTS_MAX];
@@ -71,14 +71,15 @@ void gate_round(struct gate *g, const struct gate_cfg *cfg, const struct mix *m,
         if (tasks[v].rows) g->flags |= close_ones(&tasks[v], cfg->gap, m);
 }
 
-struct mix_dues gate_dues(float *toll, const struct gate *g, const struct gate_cfg *cfg,
-                          double balance, int experts)
+struct mix_gate_losses gate_losses(float *cost, const struct gate *g,
+                                   const struct gate_cfg *cfg, double balance,
+                                   int experts)
 {
     for (int k = 0; k < experts; k++)
-        toll[k] = (float)(cfg->locality * (double)g->moved[k]);
-    return (struct mix_dues){.balance = (float)balance,
-                             .toll = cfg->locality > 0.0 ? toll : NULL,
-                             .still = gate_latched(g, cfg, experts)};
+        cost[k] = (float)(cfg->locality * (double)g->moved[k]);
+    return (struct mix_gate_losses){.balance = (float)balance,
+                                    .cost = cfg->locality > 0.0 ? cost : NULL,
+                                    .still = gate_latched(g, cfg, experts)};
 }
 
 void gate_moved(struct gate *g, const struct mix *m, const float *before)

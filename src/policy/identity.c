@@ -113,7 +113,7 @@ int identity_classes(const struct identity *h)
 
 /* ---- scores ---- */
 
-/* A feature that never changes tells nothing. */
+/* 0 for a feature that never changes */
 static double standardised(const struct identity *h, const float *x, int j)
 {
     double n = (double)h->head.examples;
@@ -446,8 +446,7 @@ int identity_state_put(struct identity *h, const void *in, size_t n, struct err 
     memcpy(&head, at + sizeof cfg, sizeof head);
     at += sizeof cfg + sizeof head;
     if (!identity_fits(h, cfg, &head) || !identity_sound(h, &head, at))
-        return err_set(e, ERR_CORRUPT,
-                       "the state is of another classifier, or not one at all");
+        return err_set(e, ERR_CORRUPT, "the state is of another classifier, or damaged");
     h->head = head;
     memcpy(h->mean, at, h->block);
     return 0;

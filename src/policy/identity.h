@@ -1,48 +1,42 @@
-/* identity.h - which task is this? A small softmax classifier that learns online.
+/* identity.h - a softmax classifier of tasks that learns online.
  *
  *   u_j = clip((x_j - m_j) / s_j, -5, 5)          m, s: running mean and deviation of the inputs
  *   z_v = b_v + sum_j W_vj u_j,    p = softmax(z / T)
  *
- * The task-identity inference of NoRGa's framework (Le et al. 2024, appendix D, after HiDe) and
- * the guessed tags that Tanbr argues against (Han et al., Sec. I). If a session has no hint, this
- * head guesses from the observation what the viewer values. Differs: one linear layer on the
- * observation, trained by its own labels alone; no features of a backbone.
+ * For a session without a hint it estimates from the observation which profile the viewer has.
  *
- * Posterior: the head's probabilities contain the class frequencies of its examples. The sessions
- * to classify have other frequencies, pi, known from other evidence. With these:
+ * Posterior. The head's probabilities contain the class frequencies of its examples. The sessions to
+ * classify have other frequencies pi, known from other evidence:
  *
  *   q_v ~ pi_v (p_v / s_v)^k,   s_v = (n_v + 1) / (n + V)     n_v examples of class v so far
- *   k = max(0, 1 - L / H)       L the head's log loss, H = -sum_v s_v ln s_v that of the s_v
+ *   k = max(0, 1 - L / H)       L the head's log loss, H = -sum_v s_v ln s_v
  *
- * k is a skill score: the share of the uncertainty that the head has been seen to remove. Inputs
- * without information change nothing. With k = 1 a head of 128 inputs without any information cost
- * viewers without a hint 0.02 of their score.
+ * k is a skill score: the share of the uncertainty that the head removes. So inputs without
+ * information change nothing. With k = 1, a head of 128 inputs without information reduced the score
+ * of viewers without a hint by 0.02.
  *
  * Learning, one example (x, y) at a time: AdaGrad (Duchi et al. 2011) on cross-entropy plus
- * l2/2 |W|^2, step rate / sqrt(1 + sum of squared gradients). The examples of a stream come in
- * the order in which tasks are popular. So that no class is forgotten meanwhile, a fixed number of
- * its examples is kept (reservoir, Vitter 1985). With each new example `rehearse` of them are
- * learned again, classes in proportion to all their examples ever seen.
+ * l2/2 |W|^2, step rate / sqrt(1 + sum of squared gradients). Examples arrive in the order in which
+ * tasks are popular. To keep all classes, a fixed number of examples of each is stored (reservoir,
+ * Vitter 1985). With each new example, `rehearse` stored ones are learned again, classes in
+ * proportion to all their examples so far.
  *
- * Calibration: T is learned from each new example before its label is used for W, on the same
- * cross-entropy (temperature scaling, Guo et al. 2017, online). Accuracy, log loss and calibration
- * error are prequential, too: predict first, then learn. They cover about the last
- * IDENTITY_WINDOW examples.
+ * Calibration. T is learned from each new example before W is, on the same cross-entropy (temperature
+ * scaling, Guo et al. 2017, online). Accuracy, log loss and calibration error are prequential, too:
+ * first predict, then learn. They cover about the last IDENTITY_WINDOW examples.
  *
- * Few examples that are rehearsed often are overfitted. With 128 inputs, most of them noise, 64 of
- * each class and two rehearsals cost 4 points of accuracy; 256 and one rehearsal cost 1.
+ * Measured: few examples that are rehearsed often are overfitted. With 128 inputs, most of them noise,
+ * 64 examples of each class and two rehearsals reduced accuracy by 4 points; 256 and one by 1 point.
  *
- * A new class: identity_grow adds one with weights 0. The scores of the older classes stay as they
- * are to the bit, and so do the ratios of their probabilities. The new class begins IDENTITY_NEW
- * below the highest older bias, so that its share is small until it has been seen.
+ * Source: the task-identity inference of NoRGa's framework (Le et al. 2024, appendix D, after HiDe),
+ * and the guessed tags that Tanbr argues against (Han et al., Sec. I). Differs: one linear layer on
+ * the observation, trained by its own labels; no features of a backbone.
  *
- * Shapes: x (dim), p (classes). Deterministic: the same examples in the same order give the same
- * head. State: everything, for a head of the same configuration (`classes` apart).
- *
- * Errors: ERR_RANGE a configuration outside the limits or no room for another class, ERR_MEMORY,
- * ERR_NUMERIC an input that is not finite (nothing is learned), ERR_CORRUPT a state that is
- * not one of this configuration. Threads: const struct identity is shared read-only; learning is
- * not. No allocation after _new. */
+ * Shapes: x (dim), p (classes). Deterministic: the same examples in the same order give the same head.
+ * Errors: ERR_RANGE a configuration outside the limits or no room for another class; ERR_MEMORY;
+ * ERR_NUMERIC an input that is not finite (nothing is learned); ERR_CORRUPT a state of another
+ * configuration (`classes` may differ). Threads: const struct identity is shared read-only; learning
+ * is not. No allocation after _new. */
 #ifndef POLICY_IDENTITY_H
 #define POLICY_IDENTITY_H
 
@@ -59,14 +53,14 @@
 
 struct identity_cfg {
     int dim, classes; /* to begin with */
-    int classes_max;  /* room for growing */
+    int classes_max;  /* most classes */
     double rate, l2;
-    int memory;   /* examples kept of each class; 0 = none */
-    int rehearse; /* learned again with each new example; 0 = none */
+    int memory;   /* stored examples of each class; 0: none */
+    int rehearse; /* stored examples learned with each new one; 0: none */
     uint64_t seed;
 };
 
-/* rate .05, l2 1e-3, memory 256, rehearse 1; room for 16 classes or for `classes`. */
+/* rate 0.05, l2 1e-3, memory 256, rehearse 1, classes_max 16 or `classes`. */
 struct identity_cfg identity_cfg_default(int dim, int classes);
 
 struct identity;
@@ -83,8 +77,8 @@ int identity_guess(double *p, const struct identity *h, const float *x);
 int identity_scores(double *z, const struct identity *h, const float *x);
 /* k, 0 .. 1; 0 before the first example. */
 double identity_skill(const struct identity *h);
-/* q (classes), of sum 1; prior: pi (classes), >= 0, of a sum above 0. An input that is not finite
- * tells nothing: q is the prior. q may be prior. Returns the most probable class. */
+/* q (classes), of sum 1, may be prior; prior: pi (classes), >= 0, of a sum above 0. If an input is not
+ * finite, q is the prior. Returns the most probable class. */
 int identity_posterior(double *q, const struct identity *h, const float *x,
                        const double *prior);
 
@@ -92,15 +86,16 @@ int identity_posterior(double *q, const struct identity *h, const float *x,
 int identity_learn(struct identity *h, const float *x, int y, struct err *e)
     __attribute__((warn_unused_result));
 
-/* The new class's index, or ERR_RANGE. */
+/* Adds a class with weights 0, IDENTITY_NEW below the highest bias, so that its share is small until it
+ * has examples. Scores of other classes do not change. Returns its index, or ERR_RANGE. */
 int identity_grow(struct identity *h, struct err *e) __attribute__((warn_unused_result));
 
-/* Forgets one class: its examples and its weights. It begins as a class that identity_grow adds;
- * the scores of the others stay as they are but for rounding. */
+/* Forgets the examples and weights of a class, which then is as identity_grow adds it. The scores of
+ * other classes change only by rounding. */
 void identity_forget(struct identity *h, int y);
 
-/* What decides (weights, standardisation, T), not what learns: to publish a head while another
- * goes on learning. Both are of one configuration. */
+/* Copies what classifies (weights, standardisation, T), not what learns, to publish a head. Both have
+ * the same configuration. */
 void identity_copy(struct identity *to, const struct identity *from);
 
 struct identity_stats {
@@ -114,7 +109,7 @@ void identity_stats(struct identity_stats *out, const struct identity *h);
 
 size_t identity_state_size(const struct identity *h);
 void identity_state_get(const struct identity *h, void *out);
-/* The state may have more classes than the head has now, up to its room. On failure the head is as it was. */
+/* The state may have more classes than the head, up to classes_max. On failure nothing has changed. */
 int identity_state_put(struct identity *h, const void *in, size_t n, struct err *e)
     __attribute__((warn_unused_result));
 

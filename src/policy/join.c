@@ -26,7 +26,8 @@ static int join_check(const struct policy *const *single, int n, struct err *e)
         if (memcmp(&own, &single[k]->cfg, sizeof own) != 0)
             return err_set(e, ERR_CONFLICT, "policy %d has more than one expert", k);
         if (memcmp(&own, &single[0]->cfg, sizeof own) != 0)
-            return err_set(e, ERR_CONFLICT, "policies 0 and %d have other networks", k);
+            return err_set(e, ERR_CONFLICT, "policies 0 and %d have different networks",
+                           k);
     }
     return 0;
 }
@@ -91,10 +92,7 @@ int join_merge(struct policy *out, const struct policy *joined, const float *x)
 {
     struct policy_cfg want = join_merged_cfg(&joined->cfg);
     assert(memcmp(&want, &out->cfg, sizeof want) == 0);
-    int rc = bank_merge(out->actor->theta, joined->actor, x);
-    if (!rc) rc = bank_merge(out->critic->theta, joined->critic, x);
-    out->ret_mean = joined->ret_mean;
-    out->ret_std = joined->ret_std;
+    int rc = bank_policy(out, joined, x);
     out->version = joined->version;
     return rc;
 }

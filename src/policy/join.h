@@ -1,19 +1,19 @@
-/* join.h - policies of one expert each as one policy of K experts, and merged again.
+/* join.h - joining policies of one expert each into one policy of K experts, and merging it.
  *
- *   join    expert k of actor and critic is the k-th policy's
+ *   join    expert k of actor and critic is that of policy k
  *   merge   theta = sum_k x_k theta_k, actor and critic                (policy/bank.h)
  *
- * Weights average well only between policies that were tuned from one common start. The joined
- * policy is a container: its routers are 0. Served as it is (route dense), it is a uniform mixture
- * of logits. A one-expert policy merged from a vertex of the simplex is the policy that was joined,
- * up to the rounding of the critic's head.
+ * Averaged weights work well only for policies that were tuned from a common start. The joined policy
+ * is a container with routers of 0. With the route dense it decides as a uniform mixture of logits.
+ * Merged with a vertex of the simplex, it is the joined policy of that vertex, up to the rounding of
+ * the critic's head.
  *
- * Each policy's critic is on the scale of its own returns; the joined one has the mean of their
- * ret_mean and the largest ret_std, and the heads are scaled to it, so that values keep their
- * meaning: V_k = (w_k h + b_k) std_k + mean_k.
+ * Each policy's critic is on the scale of its own returns. The joined policy has the mean of their
+ * ret_mean and the largest ret_std. The heads are scaled, so that values stay the same:
+ * V_k = (w_k h + b_k) std_k + mean_k.
  *
- * Errors: ERR_CONFLICT (configurations differ, or have more than one expert), ERR_RANGE (fewer
- * than 2 or more than MIX_EXPERTS_MAX), ERR_NUMERIC (weights or x not finite), ERR_MEMORY.
+ * Errors: ERR_CONFLICT (different configurations, or more than one expert), ERR_RANGE (fewer than 2
+ * policies or more than MIX_EXPERTS_MAX), ERR_NUMERIC (weights or x not finite), ERR_MEMORY.
  * Threads: pure functions. */
 #ifndef POLICY_JOIN_H
 #define POLICY_JOIN_H
@@ -23,10 +23,10 @@
 /* Owned by the caller; version 0. */
 struct policy *join_new(const struct policy *const *single, int n, struct err *e);
 
-/* The configuration of what join_merge gives. */
+/* The configuration of the result of join_merge. */
 struct policy_cfg join_merged_cfg(const struct policy_cfg *joined);
 
-/* x (experts). out has join_merged_cfg; also takes over ret_mean, ret_std and version. */
+/* x (experts). out has join_merged_cfg; ret_mean, ret_std and version are copied to it. */
 int join_merge(struct policy *out, const struct policy *joined, const float *x)
     __attribute__((warn_unused_result));
 

@@ -39,9 +39,9 @@ void lattice_at(float *x, int dim, int steps, int i)
     x[dim - 1] = (float)left / (float)steps;
 }
 
-/* x in cumulated coordinates y_k = steps (x_k + ... + x_{dim-1}), which fall from steps to 0:
- * their whole parts, and the order of their fractions from the largest. Equal ones stay in the
- * order of k, so that y stays falling. */
+/* Cumulated coordinates of x, y_k = steps (x_k + ... + x_{dim-1}), which decrease from steps to 0:
+ * their whole parts, and the order of their fractions from the largest. Equal fractions keep the
+ * order of k, so y stays decreasing. */
 struct cumulated {
     int whole[LATTICE_DIM_MAX + 1], order[LATTICE_DIM_MAX];
     double part[LATTICE_DIM_MAX + 1];
@@ -66,8 +66,8 @@ static void cumulate(struct cumulated *c, const float *x, int dim, int steps)
     }
 }
 
-/* The whole part is a corner; adding 1 to the y of the largest fractions, one after the other,
- * gives the others. */
+/* The whole part is a corner. Adding 1 to the y of the largest fractions, one after another, gives
+ * the other corners. */
 struct lattice_mix lattice_mix(const float *x, int dim, int steps)
 {
     assert(dim >= 1 && dim <= LATTICE_DIM_MAX && steps >= 1);

@@ -26,7 +26,7 @@ struct mix_ws {
     int *order, *chosen;            /* (max_batch) */
     float *x;                       /* (max_batch, in), by place */
     float *gate;                    /* (max_batch, experts), by caller's row */
-    bool weighed;                   /* gate holds p, else g */
+    bool has_p;                     /* gate holds p, else g */
     uint64_t busy;                  /* experts that were busy in the last forward */
     float *h[MIX_LAYERS_MAX];       /* (places, hidden) */
     float *y;                       /* (places, out), before the gate */
@@ -59,7 +59,7 @@ const char *mix_route_word(enum mix_route route)
     return i >= MIX_SINGLE && i <= MIX_DENSE_PROBS ? ROUTE_WORDS[i] : NULL;
 }
 
-/* "top1_unscaled" is what JSON said before 0.1.0. */
+/* JSON before 0.1.0 had "top1_unscaled". */
 static bool is_route(const char *word, const char *given)
 {
     for (; *word; word++, given++)
@@ -151,15 +151,6 @@ struct mix *mix_new(const struct mix_cfg *cfg, struct err *e)
     return m;
 }
 
-struct mix *mix_clone(const struct mix *m, struct err *e)
-{
-    struct mix *copy = mix_new(&m->cfg, e);
-    if (!copy) return NULL;
-    memcpy(copy->theta, m->theta, sizeof *m->theta * m->n);
-    copy->busy = m->busy;
-    return copy;
-}
-
 void mix_free(struct mix *m)
 {
     if (!m) return;
@@ -169,7 +160,7 @@ void mix_free(struct mix *m)
 
 void mix_init(struct mix *m, float head_gain, struct rng *r)
 {
-    /* nearly equal gates at first: who gets a sample is then decided by what is learnt */
+    /* nearly equal gates at first, so that learning decides which expert gets a sample */
     struct mix_range router = mix_router(&m->cfg);
     if (router.n) {
         size_t biases = (size_t)m->cfg.experts;
@@ -276,10 +267,10 @@ static void fill_busy(struct mix_ws *ws, float value)
 /* p in the place of g */
 static void weigh(struct mix_ws *ws)
 {
-    if (ws->weighed) return;
+    if (ws->has_p) return;
     kern_best()->softmax(ws->gate, NULL, NULL, ws->gate, NULL, ws->n, ws->cfg.experts);
     if (ws->busy) fill_busy(ws, 0.0f);
-    ws->weighed = true;
+    ws->has_p = true;
 }
 
 void mix_scores(float *g, const struct mix *m, const float *x, int n)
@@ -289,7 +280,7 @@ void mix_scores(float *g, const struct mix *m, const float *x, int n)
     linear_forward(g, x, m->theta, b, n, m->cfg.in, m->cfg.experts);
 }
 
-/* g into ws->gate, the choice, then p where somebody asks for it */
+/* g into ws->gate, the choice, then p if it is needed */
 static void mix_route(const struct mix *m, struct mix_ws *ws, const float *x,
                       const float *z, bool wanted)
 {
@@ -298,7 +289,7 @@ static void mix_route(const struct mix *m, struct mix_ws *ws, const float *x,
     if (ws->busy) fill_busy(ws, -INFINITY);
     kern_best()->choose(ws->chosen, ws->gate, is_top1(&m->cfg) ? z : NULL, ws->n,
                         experts);
-    ws->weighed = false;
+    ws->has_p = false;
     if (wanted || m->cfg.route != MIX_TOP1_UNSCALED) weigh(ws);
 }
 
@@ -478,12 +469,13 @@ static void back_top1(float *grad, const struct mix *m, struct mix_ws *ws,
 }
 
 /* The value of the gate's own losses; slope[k] = their dL/dp_k, the same for every row,
- * because the shares f_k are counts, the tolls constants, and neither passes a gradient. */
-static float gate_loss(float *slope, const struct mix_ws *ws, const struct mix_dues *dues)
+ * because the shares f_k are counts, the costs constants, and neither passes a gradient. */
+static float gate_loss(float *slope, const struct mix_ws *ws,
+                       const struct mix_gate_losses *losses)
 {
     int experts = ws->cfg.experts;
     double share[MIX_EXPERTS_MAX] = {0}, mean[MIX_EXPERTS_MAX] = {0}, sum = 0.0;
-    double alpha = (double)dues->balance, tolls = 0.0;
+    double alpha = (double)losses->balance, costs = 0.0;
     for (int i = 0; i < ws->n; i++) {
         share[ws->chosen[i]] += 1.0 / ws->n;
         for (int k = 0; k < experts; k++)
@@ -491,11 +483,11 @@ static float gate_loss(float *slope, const struct mix_ws *ws, const struct mix_d
     }
     for (int k = 0; k < experts; k++) {
         sum += share[k] * mean[k];
-        double toll = dues->toll ? (double)dues->toll[k] : 0.0;
-        tolls += toll * mean[k];
-        slope[k] = (float)((alpha * experts * share[k] + toll) / ws->n);
+        double cost = losses->cost ? (double)losses->cost[k] : 0.0;
+        costs += cost * mean[k];
+        slope[k] = (float)((alpha * experts * share[k] + cost) / ws->n);
     }
-    return (float)(alpha * experts * sum + tolls);
+    return (float)(alpha * experts * sum + costs);
 }
 
 /* dgate holds dL/dp by place; through the softmax to dL/dg, then to W and b */
@@ -522,11 +514,11 @@ float mix_backward(float *grad, int *used, const struct mix *m, struct mix_ws *w
                    const float *dy, float balance)
 {
     return mix_backward_gate(grad, used, m, ws, dy,
-                             &(struct mix_dues){.balance = balance});
+                             &(struct mix_gate_losses){.balance = balance});
 }
 
 float mix_backward_gate(float *grad, int *used, const struct mix *m, struct mix_ws *ws,
-                        const float *dy, const struct mix_dues *dues)
+                        const float *dy, const struct mix_gate_losses *losses)
 {
     assert(ws->n > 0 && memcmp(&m->cfg, &ws->cfg, sizeof m->cfg) == 0);
     for (int k = 0; used && k < m->cfg.experts; k++)
@@ -544,17 +536,17 @@ float mix_backward_gate(float *grad, int *used, const struct mix *m, struct mix_
         back_dense(grad, m, ws, dy);
 
     float slope[MIX_EXPERTS_MAX] = {0}, loss = 0.0f;
-    bool due = !dues->still && (dues->balance > 0.0f || dues->toll);
+    bool due = !losses->still && (losses->balance > 0.0f || losses->cost);
     if (due) weigh(ws);
-    if (due) loss = gate_loss(slope, ws, dues);
-    if (due || (!dues->still && m->cfg.route != MIX_TOP1_UNSCALED))
+    if (due) loss = gate_loss(slope, ws, losses);
+    if (due || (!losses->still && m->cfg.route != MIX_TOP1_UNSCALED))
         back_router(grad, m, ws, slope);
     else
         memset(grad, 0, sizeof *grad * mix_router(&m->cfg).n);
     return loss;
 }
 
-uint64_t mix_unsound(const struct mix *m, const struct mix_ws *ws)
+uint64_t mix_nonfinite(const struct mix *m, const struct mix_ws *ws)
 {
     uint64_t bits = 0;
     size_t out = (size_t)m->cfg.out;

@@ -26,7 +26,7 @@
  *
  * The gate's own losses, added to the task's by mix_backward_gate (n rows):
  *   balance   alpha K sum_k f_k P_k            f_k the share chosen, P_k the mean of p_k
- *   toll      1/n sum_i sum_k p_k(x_i) c_k     c_k what it costs to use expert k (policy/gate.h)
+ *   cost      1/n sum_i sum_k p_k(x_i) c_k     c_k the cost of using expert k (policy/gate.h)
  * Balance is Switch's loss; f_k and c_k are constants to the gate.
  *
  * Busy experts (bits of mix.busy) are left out: g_k counts as minus infinity, so they are never
@@ -79,19 +79,18 @@ struct mix {
     uint64_t busy; /* bit k: expert k is busy; 0 at first */
 };
 
-/* What the gate's loss has besides the task's. */
-struct mix_dues {
+/* The gate's own losses. */
+struct mix_gate_losses {
     float balance;     /* alpha */
-    const float *toll; /* (experts) c_k, or NULL */
-    bool still;        /* the gate does not learn: its gradient is 0, no dues are paid */
+    const float *cost; /* (experts) c_k, or NULL */
+    bool still; /* the gate does not learn: its gradient is 0, and so are these losses */
 };
 
 struct mix_ws;
 
-/* "single", "dense", "top1", "top1-unscaled", "dense-probs"; NULL for a number that is no
- * route. */
+/* "single", "dense", "top1", "top1-unscaled", "dense-probs"; NULL for another number. */
 const char *mix_route_word(enum mix_route route);
-/* ERR_INVALID for another word; *out is then as it was. */
+/* ERR_INVALID for another word; *out is then unchanged. */
 int mix_route_parse(enum mix_route *out, const char *word, struct err *e)
     __attribute__((warn_unused_result));
 
@@ -103,13 +102,12 @@ size_t mix_size(const struct mix_cfg *cfg); /* floats in theta */
 
 /* theta starts as 0. */
 struct mix *mix_new(const struct mix_cfg *cfg, struct err *e);
-struct mix *mix_clone(const struct mix *m, struct err *e);
 void mix_free(struct mix *m);
 
 /* Orthogonal hidden layers (gain sqrt 2), head with gain head_gain, biases 0, router
  * N(0, .01^2). */
 void mix_init(struct mix *m, float head_gain, struct rng *r);
-/* Router and experts as PyTorch's Linear starts (mlp_init_uniform). */
+/* Router and experts initialised as PyTorch's Linear (mlp_init_uniform). */
 void mix_init_uniform(struct mix *m, struct rng *r);
 
 struct mix_range mix_router(const struct mix_cfg *cfg);        /* n = 0 when single */
@@ -135,10 +133,10 @@ float mix_backward(float *grad, int *used, const struct mix *m, struct mix_ws *w
                    const float *dy, float balance);
 /* The same with all of the gate's losses; returns their sum. */
 float mix_backward_gate(float *grad, int *used, const struct mix *m, struct mix_ws *ws,
-                        const float *dy, const struct mix_dues *dues);
+                        const float *dy, const struct mix_gate_losses *losses);
 
 /* Bit k: an output of expert k in the last forward was not finite. */
-uint64_t mix_unsound(const struct mix *m, const struct mix_ws *ws);
+uint64_t mix_nonfinite(const struct mix *m, const struct mix_ws *ws);
 
 /* Hidden activations (after ReLU) of the last forward, for plasticity diagnostics: (rows,
  * hidden), rows = samples that reached expert k, in the order of the batch; NULL when

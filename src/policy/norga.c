@@ -155,13 +155,6 @@ struct norga *norga_new(const struct norga_cfg *cfg, struct err *e)
     return g;
 }
 
-struct norga *norga_clone(const struct norga *g, struct err *e)
-{
-    struct norga *copy = norga_new(&g->cfg, e);
-    if (copy) memcpy(copy->theta, g->theta, sizeof *g->theta * g->n);
-    return copy;
-}
-
 void norga_free(struct norga *g)
 {
     if (!g) return;

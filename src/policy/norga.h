@@ -1,13 +1,13 @@
 /* norga.h - experts added to a frozen network, mixed in by non-linear residual gates.
  *
  *   output(x) = y0(x) + y(x),  y(x) = sum_j q_j(x) D_j(x),   j = 1 .. L
- *   q_j = e^(t_j) / (1 + sum_l e^(t_l)),   m = sum_j q_j: the new experts' share
+ *   q_j = e^(t_j) / (1 + sum_l e^(t_l)),   m = sum_j q_j: the added experts' share
  *   t_j = s_j + a sigma(tau s_j) + b_j,    s_j = w_j . x
  *
- * y0 is the output of a network that never changes; this module computes y alone.
+ * y0 is the output of a network that never changes; this module computes y.
  *
- * Source: NoRGa (Le et al., NeurIPS 2024): one softmax over the scores of frozen and new
- * experts, Eq. 11, with the new ones' scores as in Eq. 12, biases outside sigma as in Eq. 17.
+ * Source: NoRGa (Le et al., NeurIPS 2024): one softmax over the scores of frozen and new experts,
+ * Eq. 11; the scores of new ones as in Eq. 12, biases outside sigma as in Eq. 17.
  *   the paper                       here
  *   pre-trained experts             the experts E_k of a frozen mixture (mix.h)
  *   their scores s_i,j              ln p_k(x), p = softmax(g) of the frozen gate
@@ -16,26 +16,25 @@
  *   prefix length L                 experts
  *   one head of one layer           one network: an actor, or a critic
  *   task                            a profile: one set of added experts for each
- * Eq. 11 with these reads, as sum_k e^(ln p_k) = 1,
+ * With these, Eq. 11 is, as sum_k e^(ln p_k) = 1,
  *   sum_k (1 - m) p_k E_k + sum_j q_j f_j = (1 - m) y0 + sum_j q_j (y0 + D_j) = y0 + y.
- * The first sum is (1 - m) y0 for a dense mixture. For top-1, where y0 = p_c E_c is what is left
- * of sum_k p_k E_k when only the chosen term is worked out, it is cut to that term as well.
+ * The first sum is (1 - m) y0 for a dense mixture. For top-1, y0 = p_c E_c is the chosen term of
+ * sum_k p_k E_k, and the first sum is reduced to the same term.
  * Differs:
- * - Frozen scores are ln p_k and not g_k. Training leaves a shift common to all g_k open, which
- *   would decide over m here; ln p_k is g_k without that shift.
- * - Added experts are functions of x, not constants, and say what to add to the frozen output:
- *   with D = 0 the network is the frozen one, whatever the scores are.
+ * - Frozen scores are ln p_k, not g_k. Training does not determine a shift common to all g_k, and here
+ *   it would change m; ln p_k is g_k without that shift.
+ * - Added experts are functions of x, not constants, and give what is added to the frozen output:
+ *   with D = 0 the network is the frozen one for all scores.
  * - Scores are linear in x (as in Eq. 17), as there are no keys and queries here.
  *
- * NORGA_LINEAR leaves sigma out: t_j = s_j + b_j, the linear gate of plain prefix tuning
- * (Eq. 11 alone), to compare with. a and tau are then not used and their gradient is 0.
+ * NORGA_LINEAR leaves sigma out: t_j = s_j + b_j, the linear gate of plain prefix tuning (Eq. 11
+ * alone), for comparison. a and tau are then unused and their gradient is 0.
  *
- * Shapes: x (n, in), y (n, out), gate (n, experts) is q. One flat block of floats holds
- * all parameters: [a, tau | w (experts, in), b (experts) | expert 0 | ...], an expert as in
- * mix.h.
+ * Shapes: x (n, in), y (n, out), gate (n, experts) is q. One flat block of floats holds all
+ * parameters: [a, tau | w (experts, in), b (experts) | expert 0 | ...], an expert as in mix.h.
  *
- * Errors: ERR_RANGE for a configuration outside the limits, ERR_MEMORY. Values that are not
- * finite show in y. Ownership: struct norga owns its theta; nothing allocates after _new.
+ * Errors: ERR_RANGE for a configuration outside the limits, ERR_MEMORY. Values that are not finite
+ * show in y. Ownership: struct norga owns its theta; nothing allocates after _new.
  * Threads: const struct norga is shared read-only; a norga_ws belongs to one thread. */
 #ifndef POLICY_NORGA_H
 #define POLICY_NORGA_H
@@ -59,11 +58,11 @@ struct norga {
 
 struct norga_ws;
 
-/* "linear", "tanh", "sigmoid", "gelu"; NULL for a number that is none. */
-/* In the order of the enum, ended by NULL. */
+/* "linear", "tanh", "sigmoid", "gelu", NULL: in the order of the enum. */
 extern const char *const norga_sigma_words[];
+/* NULL for another number. */
 const char *norga_sigma_word(enum norga_sigma sigma);
-/* ERR_INVALID for another word; *out is then as it was. */
+/* ERR_INVALID for another word; *out is then unchanged. */
 int norga_sigma_parse(enum norga_sigma *out, const char *word, struct err *e)
     __attribute__((warn_unused_result));
 
@@ -83,17 +82,16 @@ size_t norga_size(const struct norga_cfg *cfg); /* floats in theta */
 
 /* theta starts as 0. */
 struct norga *norga_new(const struct norga_cfg *cfg, struct err *e);
-struct norga *norga_clone(const struct norga *g, struct err *e);
 void norga_free(struct norga *g);
 
 struct mix_range norga_shape(const struct norga_cfg *cfg);  /* a, tau */
 struct mix_range norga_scores(const struct norga_cfg *cfg); /* w, b */
 struct mix_range norga_expert(const struct norga_cfg *cfg, int j);
 
-/* a = tau = 1 (the paper's fixed values), w N(0, .01^2), b = -ln L: m is about 1/2, divided
- * evenly. D_j gets the hidden layers of expert from[j] of the frozen mixture, whose shape but
- * for experts is the same, and a head of 0. So D = 0, and what is learnt first builds on
- * features that are there. */
+/* a = tau = 1 (the paper's fixed values), w N(0, .01^2), b = -ln L: m is about 1/2, divided evenly. D_j
+ * gets a copy of the hidden layers of expert from[j] of the frozen mixture, which has the same shape
+ * except for the number of experts, and a head of 0. So D = 0, and learning begins with features of
+ * the frozen experts. */
 void norga_init(struct norga *g, const struct mix *frozen, const int *from,
                 struct rng *r);
 

@@ -98,7 +98,7 @@ size_t nucb_params(const struct nucb_cfg *c)
 
 /* ---- life ---- */
 
-/* Layers of two equal blocks and a head that takes their difference: f = b. */
+/* Layers of two equal blocks, and a head that subtracts them: f = b. */
 static void first_weights(struct nucb *b, uint64_t seed)
 {
     struct rng r;
@@ -246,7 +246,7 @@ static void nucb_pull_back(struct nucb *b, float *below, const float *above, int
         if (!(b->act[l][i] > 0)) below[i] = 0;
 }
 
-/* ---- what is known of the rewards: Z, its diagonal or all of it ---- */
+/* ---- Z, its diagonal or all of it ---- */
 
 /* d (psi' f) / d (output of the head before the root), the same in every row */
 static void from_psi(const struct nucb *b, float *delta, const float *psi, int n)
@@ -258,7 +258,7 @@ static void from_psi(const struct nucb *b, float *delta, const float *psi, int n
             delta[i * v + j] = root * psi[j];
 }
 
-/* ---- how sure: the diagonal ---- */
+/* ---- width: the diagonal ---- */
 
 static void squares(float *out, const float *x, size_t n)
 {
@@ -315,7 +315,7 @@ static void grow_diagonal(struct nucb *b, const float *psi)
     }
 }
 
-/* ---- how sure: all of Z ---- */
+/* ---- width: all of Z ---- */
 
 /* The gradient of psi' f in row i of the last pass, into g. */
 static void gradient_row(struct nucb *b, const float *psi, int i)
@@ -531,7 +531,7 @@ static bool nucb_all_finite(const float *x, int n)
     return true;
 }
 
-/* One more record; false when no task had a sample. */
+/* Adds a record; false: no task had a sample. */
 static bool remember(struct nucb *b, const float *x, const float *reward,
                      const float *trust)
 {

@@ -20,7 +20,7 @@ struct layer {
     bool quantized;
 };
 
-/* An actor or a critic: its experts one behind the other. */
+/* An actor or a critic: its experts one after another. */
 struct net {
     struct mix_cfg cfg;
     struct layer layer[MIX_LAYERS_MAX + 1]; /* within an expert */
@@ -61,7 +61,7 @@ _Static_assert(MIX_EXPERTS_MAX % VECMAT_LANES == 0, "gates fill whole vectors");
 _Static_assert(2 * NORGA_EXPERTS_MAX <= VECMAT_LANES, "all scores are one vector");
 _Static_assert(POLICY_ACTIONS <= VECMAT_LANES, "a head is one vector");
 
-/* Of the routers and of a head: every bit counts where a few numbers are compared. */
+/* Routers and heads keep every bit: they compare a few numbers. */
 static struct layer exact(size_t at, int in, int out)
 {
     struct layer l = {.w = at, .in = in, .out = out, .pad = vecmat_pad(out)};
@@ -150,7 +150,7 @@ static bool pack_layer(const struct layer *l, float *to, const float *w, const f
     return true;
 }
 
-/* Returns which experts have finite weights. */
+/* Returns the experts with finite weights, as bits. */
 static uint64_t pack_experts(struct net *n, const struct mix *m)
 {
     const struct mix_cfg *c = &n->cfg;
@@ -313,8 +313,8 @@ const char *packed_isa(const struct packed *s)
     return s->kernel->isa;
 }
 
-/* The first idle expert with the largest output of its router, g; without a branch, as nobody
- * can predict which it is. */
+/* The first idle expert with the largest output of its router, g. Without a branch, as it would be
+ * unpredictable. */
 static int packed_choose(const struct net *n, const float *g)
 {
     if (n->cfg.route == MIX_SINGLE) return 0;
@@ -339,7 +339,7 @@ static void gates(float *gate, const struct vecmat_kernel *k, const struct net *
     k->softmax(gate, &sum, g + n->gates, vecmat_pad(n->cfg.experts), n->idle);
 }
 
-/* One expert on its way from layer to layer. */
+/* The computation of one expert. */
 struct pass {
     const struct net *net;
     const float *theta;       /* of the expert */
@@ -381,7 +381,7 @@ static void head(struct pass *p, const struct vecmat_kernel *k)
     k->affine(p->y, p->theta + v->w, p->theta + v->b, p->hidden, p->at, n, v->pad, false);
 }
 
-/* n experts layer by layer: the processor works on one while it waits for another. */
+/* n experts layer by layer: the processor computes one while it waits for data of another. */
 static void packed_run(struct pass *p, int n, const struct vecmat_kernel *k)
 {
     for (int l = 0; n && l < p->net->cfg.layers; l++) {
@@ -446,7 +446,7 @@ static void run_both(float y[2][VECMAT_LANES], float gate[2][MIX_EXPERTS_MAX],
     }
 }
 
-/* An input and where it is not zero. */
+/* An input and its non-zero entries. */
 struct sparse {
     const float *x;
     const int *at;
@@ -490,7 +490,7 @@ static float run_added(float *y, float *gate, const struct vecmat_kernel *k,
     return share;
 }
 
-/* *c is the mixture's choice and becomes the policy's. */
+/* Turns the mixture's choice *c into the policy's. */
 static int decide_added(struct policy_choice *c, const struct packed *s,
                         struct sparse obs, uint32_t mask, double u)
 {
@@ -503,7 +503,7 @@ static int decide_added(struct policy_choice *c, const struct packed *s,
     float share = run_added(y, gate, k, &s->added_actor, scores, obs);
     run_added(v, critics, k, &s->added_critic, scores, obs);
     struct policy_added_out added = {y, gate, share, v[0] * s->ret_std};
-    return policy_settle_added(c, &s->cfg, &added, mask, u);
+    return policy_finish_added(c, &s->cfg, &added, mask, u);
 }
 
 int packed_decide(struct policy_choice *out, const struct packed *s, const float *obs,
@@ -516,7 +516,7 @@ int packed_decide(struct policy_choice *out, const struct packed *s, const float
     const struct vecmat_kernel *k = s->kernel;
     const struct layer *r = &s->routers;
     *out = (struct policy_choice){0};
-    if (!s->usable) return policy_settle(out, NULL, NAN, mask, actions, u);
+    if (!s->usable) return policy_finish(out, NULL, NAN, mask, actions, u);
 
     struct vecmat_entries in = {.at = at, .q = q};
     in.n = k->nonzero(at, obs, s->cfg.obs_dim);
@@ -533,7 +533,7 @@ int packed_decide(struct policy_choice *out, const struct packed *s, const float
     memcpy(out->prob, prob, sizeof out->prob);
     for (int e = 0; e < s->cfg.experts && e < POLICY_GATES; e++)
         out->gate[e] = gate[0][e];
-    int rc = policy_settle(out, y[0], top + logf(sum), mask, actions, u);
+    int rc = policy_finish(out, y[0], top + logf(sum), mask, actions, u);
     if (rc || !s->adds) return rc;
     return decide_added(out, s, (struct sparse){obs, at, in.n}, mask, u);
 }

@@ -41,12 +41,6 @@ int parts_count(const struct policy_cfg *cfg)
     return parts_count_of(&actor) + parts_count_of(&critic);
 }
 
-size_t parts_floats(const struct policy_cfg *cfg)
-{
-    struct mix_cfg actor = policy_actor_cfg(cfg), critic = policy_critic_cfg(cfg);
-    return mix_size(&actor) + mix_size(&critic);
-}
-
 bool parts_get(struct parts_part *out, const struct policy_cfg *cfg, int i)
 {
     if (i < 0 || i >= parts_count(cfg)) return false;
@@ -59,11 +53,6 @@ bool parts_get(struct parts_part *out, const struct policy_cfg *cfg, int i)
         out->at += mix_size(&actor);
     }
     return true;
-}
-
-size_t parts_size(const struct parts_part *part)
-{
-    return (size_t)part->rows * (size_t)(part->cols ? part->cols : 1);
 }
 
 float *parts_view(struct policy *p, const struct parts_part *part)

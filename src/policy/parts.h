@@ -20,11 +20,9 @@ struct parts_part {
 };
 
 int parts_count(const struct policy_cfg *cfg);
-size_t parts_floats(const struct policy_cfg *cfg); /* of all parts */
 
 /* Part i of 0 .. count-1; false for another i. cfg must pass policy_cfg_check. */
 bool parts_get(struct parts_part *out, const struct policy_cfg *cfg, int i);
-size_t parts_size(const struct parts_part *part);                   /* floats */
 float *parts_view(struct policy *p, const struct parts_part *part); /* borrowed */
 
 #endif

@@ -243,7 +243,7 @@ bool policy_added_fits(const struct policy_added *a, const struct policy *p)
 
 enum { ROWS = 64 }; /* observations routed at once */
 
-/* How many of the observations each expert of a frozen mixture gets. */
+/* The number of observations that each expert of a frozen mixture is chosen for. */
 static int count_use(int *used, const struct mix *m, const float *obs, int n,
                      struct err *e)
 {
@@ -264,7 +264,7 @@ static int count_use(int *used, const struct mix *m, const float *obs, int n,
     return rc;
 }
 
-/* from[j]: the j-th most used expert; if there are fewer, from the first again. */
+/* from[j]: the j-th most used expert, cyclically. */
 static int init_added(struct norga *g, const struct mix *frozen, const float *obs, int n,
                       struct rng *r, struct err *e)
 {
@@ -401,7 +401,7 @@ float policy_softmax(float *prob, const float *logits, uint32_t mask, int action
     return top + logf(sum);
 }
 
-/* nothing the weights said can be used: every level alike, the lowest is taken */
+/* the result of weights that are not finite: the lowest level, all equally likely */
 static int give_up(struct policy_choice *out, uint32_t mask, int actions)
 {
     *out = (struct policy_choice){.action = -1};
@@ -418,7 +418,7 @@ static int give_up(struct policy_choice *out, uint32_t mask, int actions)
     return ERR_NUMERIC;
 }
 
-/* without a branch, which nobody could predict */
+/* without a branch, as it would be unpredictable */
 static int most_likely(const float *prob, int actions)
 {
     int best = 0;
@@ -446,7 +446,7 @@ static int policy_sample(const float *prob, int actions, double u)
     return last;
 }
 
-int policy_settle(struct policy_choice *c, const float *logits, float lse, uint32_t mask,
+int policy_finish(struct policy_choice *c, const float *logits, float lse, uint32_t mask,
                   int actions, double u)
 {
     /* 0, or NaN when one of them is not finite */
@@ -475,7 +475,7 @@ float policy_floored_ln(float prob)
     return ln < POLICY_FLOOR ? POLICY_FLOOR : ln;
 }
 
-/* The gates of all experts, and the expert in charge. */
+/* The gates of all experts, and the one with the largest. */
 static void settle_gates(struct policy_choice *c, const struct policy_cfg *cfg,
                          const struct policy_added_out *out)
 {
@@ -488,7 +488,7 @@ static void settle_gates(struct policy_choice *c, const struct policy_cfg *cfg,
     }
 }
 
-int policy_settle_added(struct policy_choice *c, const struct policy_cfg *cfg,
+int policy_finish_added(struct policy_choice *c, const struct policy_cfg *cfg,
                         const struct policy_added_out *out, uint32_t mask, double u)
 {
     float logits[POLICY_ACTIONS];
@@ -499,7 +499,7 @@ int policy_settle_added(struct policy_choice *c, const struct policy_cfg *cfg,
     c->entropy = 0.0f;
     c->value += out->v;
     settle_gates(c, cfg, out);
-    return policy_settle(c, logits, lse, mask, actions, u);
+    return policy_finish(c, logits, lse, mask, actions, u);
 }
 
 static int decide_by_mixture(struct policy_choice *out, const struct policy *p,
@@ -516,7 +516,7 @@ static int decide_by_mixture(struct policy_choice *out, const struct policy *p,
     out->value = value * p->ret_std + p->ret_mean;
     for (int k = 0; k < experts && k < POLICY_GATES; k++)
         out->gate[k] = ws->gate[k];
-    return policy_settle(out, logits, lse, mask, actions, u);
+    return policy_finish(out, logits, lse, mask, actions, u);
 }
 
 int policy_decide(struct policy_choice *out, const struct policy *p, struct policy_ws *ws,
@@ -532,5 +532,5 @@ int policy_decide(struct policy_choice *out, const struct policy *p, struct poli
     for (int j = 0; j < p->cfg.added.experts; j++)
         share += gate[j];
     struct policy_added_out added = {y, gate, share, v * p->ret_std};
-    return policy_settle_added(out, &p->cfg, &added, mask, u);
+    return policy_finish_added(out, &p->cfg, &added, mask, u);
 }

@@ -1,38 +1,35 @@
 /* policy.h - actor and critic as one value: what is trained, published, saved and served.
  *
- * The actor maps an observation to logits over levels. Masked levels get -inf, so pi(a|s) is the
- * softmax over the levels that exist. The critic maps the same observation to the normalised
- * return. Each is a struct mix with its own router.
+ *   pi(a|x) = softmax of the actor's logits over the levels of the mask
+ *   V(x)    = critic(x) * ret_std + ret_mean                              in reward units
  *
- * The weights include the value denormaliser (mean and deviation of returns). V in reward units
- * is critic(s) * ret_std + ret_mean.
+ * Each network is a struct mix with its own router. ret_mean and ret_std are mean and deviation of the
+ * returns and belong to the weights.
  *
- * Added experts: a policy may have experts of one profile on top of its mixture, which is then
+ * Added experts. A policy may have experts for one profile on top of its mixture, which is then
  * frozen. With pi0 and V0 of the mixture, and y and v the sums over added experts (norga.h):
  *
- *   pi(a|x) = softmax over the levels that exist of ln pi0(a|x) + y(x)_a
+ *   pi(a|x) = softmax over the levels of the mask of ln pi0(a|x) + y(x)_a
  *   V(x)    = V0(x) + ret_std v(x)
  *
- * ln pi0 equals the frozen logits up to a shift that softmax cancels. So this is Eq. 11 of that
- * page for the actor, and pi is proportional to pi0(a) e^(y_a). ln pi0 has the floor
- * POLICY_FLOOR, so that the experts can learn what the mixture never does.
+ * ln pi0 equals the frozen logits up to a shift that softmax cancels, so this is Eq. 11 in norga.h,
+ * and pi is proportional to pi0(a) e^(y_a). ln pi0 is at least POLICY_FLOOR, so that added experts can
+ * learn actions that the mixture never takes.
  *
- * At first pi = pi0 and V = V0, to rounding, for every observation: the heads of fresh experts
- * are 0 (norga_init). Their hidden layers are copies of the frozen experts that the router
- * chooses for the profile's observations, the most used ones first.
+ * New experts have heads of 0 (norga_init), so at first pi = pi0 and V = V0 up to rounding. Their
+ * hidden layers are copies of the frozen experts that the router chooses for the profile's
+ * observations, the most used first. The first added experts of a daemon learn a and tau; later ones
+ * copy them and keep them fixed (appendix J of the NoRGa paper): shape_learns.
  *
- * a and tau are learned with the first added experts of a daemon. Later ones get its values and
- * leave them as they are (appendix J of the NoRGa paper): shape_learns.
+ * Expert numbers: 0 .. N-1 are those of the actor's mixture, N .. N+L-1 the added ones. Added experts
+ * fit only the weights that they were added to; they store that version and CRC.
  *
- * Experts are numbered on: 0 .. N-1 are those of the actor's mixture, N .. N+L-1 the added ones.
- * Added experts belong to the weights they were added to; their version and CRC go with them.
+ * Batches (rollouts, gradient steps) use mix_forward and norga_forward with the caller's scratch, then
+ * policy_softmax for each row.
  *
- * Batches (rollouts, gradient steps) go through mix_forward and norga_forward with the caller's
- * own scratch, then policy_softmax per row.
- *
- * Errors: ERR_RANGE for a configuration outside the limits, ERR_MEMORY, ERR_NUMERIC,
- * ERR_CORRUPT for added experts of other weights. Threads: const struct policy is shared
- * read-only; struct policy_ws belongs to one thread. policy_decide allocates nothing. */
+ * Errors: ERR_RANGE for a configuration outside the limits, ERR_MEMORY, ERR_NUMERIC, ERR_CORRUPT for
+ * added experts of other weights. Threads: const struct policy is shared read-only; struct policy_ws
+ * belongs to one thread. policy_decide allocates nothing. */
 #ifndef POLICY_POLICY_H
 #define POLICY_POLICY_H
 
@@ -45,7 +42,7 @@
 #define POLICY_GATES 16       /* gate probabilities reported per decision */
 #define POLICY_FLOOR (-30.0f) /* nats */
 
-/* Experts on top of the actor and on top of the critic; 0 experts: none. With the actor's own at
+/* Added experts of the actor and of the critic each; 0 experts: none. Together with the actor's own at
  * most POLICY_GATES. */
 struct policy_added_cfg {
     int experts;
@@ -60,7 +57,7 @@ struct policy_cfg {
     struct policy_added_cfg added; /* the last member: policy_cfg_same_mixture */
 };
 
-/* Added experts: part of a policy, or on their way to one. */
+/* Added experts, in a policy or alone. */
 struct policy_added {
     struct policy_cfg cfg;        /* of the whole policy */
     struct norga *actor, *critic; /* owned */
@@ -82,8 +79,8 @@ struct policy_ws;
 
 struct policy_choice {
     int action;
-    int expert; /* the actor's chosen expert (the largest gate when dense), or the added expert
-                 * with the largest gate if that is larger */
+    int expert; /* the actor's chosen expert (dense: of the largest gate), or the added expert with
+                 * the largest gate if that is larger */
     float prob[POLICY_ACTIONS]; /* 0 where masked */
     float gate[POLICY_GATES]; /* gate probabilities of the first experts, with added ones
                                  * (1 - m) p_k and then q_j; 0 beyond */
@@ -113,32 +110,32 @@ void policy_free(struct policy *p);
 /* Fresh weights: the actor's heads with gain .01 (nearly uniform at first), the critic's
  * with gain 1. The same seed gives the same weights. */
 void policy_init(struct policy *p, uint64_t seed);
-/* The same from mix_init_uniform: a first policy that is far from uniform. */
+/* The same with mix_init_uniform: the first policy is far from uniform. */
 void policy_init_uniform(struct policy *p, uint64_t seed);
 
 /* Weights, busy experts, ret_mean, ret_std, versions and flags of `from`; the configurations are
  * equal. */
 void policy_copy(struct policy *p, const struct policy *from);
 
-/* CRC-32 of the mixture's weights, actor then critic, as they lie in memory. */
+/* CRC-32 of the mixture's weights in memory, actor then critic. */
 uint32_t policy_crc32(const struct policy *p);
 
-/* The version that decides: of the added experts if there are any, else of the mixture. */
+/* The version of the added experts if there are any, else of the mixture. */
 uint64_t policy_version(const struct policy *p);
 void policy_raise_version(struct policy *p);
 
 /* ---- added experts ---- */
 
 /* Adds fresh experts to a policy without any. obs (n, obs_dim): observations of the profile,
- * n >= 0; with none the frozen experts are copied in their order. On failure p is as it was. */
+ * n >= 0; n = 0: frozen experts are copied in their order. On failure p is unchanged. */
 int policy_add(struct policy *p, const struct policy_added_cfg *cfg, const float *obs,
                int n, uint64_t seed, struct err *e) __attribute__((warn_unused_result));
 /* Adds a copy of these to a policy without any. ERR_CORRUPT if they are of other weights. */
 int policy_add_copy(struct policy *p, const struct policy_added *added, struct err *e)
     __attribute__((warn_unused_result));
-/* a and tau of both networks from other added experts; they are not learned here. */
+/* Copies a and tau of both networks from other added experts and fixes them. */
 void policy_take_shape(struct policy *p, const struct policy_added *from);
-/* The mixture alone: a view, valid as long as p is. Not to be freed. */
+/* The mixture alone: a view, borrowed until p is freed. */
 struct policy policy_frozen(const struct policy *p);
 
 /* cfg: of the whole policy, with added experts. Weights 0. */
@@ -162,13 +159,12 @@ void policy_ws_free(struct policy_ws *ws);
 int policy_decide(struct policy_choice *out, const struct policy *p, struct policy_ws *ws,
                   const float *obs, uint32_t mask, double u);
 
-/* The last step of a decision: action, logp and entropy from prob, gate and value in *c,
- * the logits and their lse. Errors and u as above; logits are not read when lse is not
- * finite. */
-int policy_settle(struct policy_choice *c, const float *logits, float lse, uint32_t mask,
+/* The last step of a decision: computes action, logp and entropy from prob, gate and value in *c, the
+ * logits and their lse. Errors and u as above; logits are not read if lse is not finite. */
+int policy_finish(struct policy_choice *c, const float *logits, float lse, uint32_t mask,
                   int actions, double u);
 
-/* What the added experts give for one observation. */
+/* Outputs of the added experts for one observation. */
 struct policy_added_out {
     const float *y;    /* (actions) */
     const float *gate; /* (experts) q of the actor */
@@ -176,8 +172,8 @@ struct policy_added_out {
     float v;           /* times ret_std: in reward units */
 };
 
-/* *c is the mixture's choice and becomes the policy's. Returns as policy_decide. */
-int policy_settle_added(struct policy_choice *c, const struct policy_cfg *cfg,
+/* Turns the mixture's choice *c into the policy's. Returns as policy_decide. */
+int policy_finish_added(struct policy_choice *c, const struct policy_cfg *cfg,
                         const struct policy_added_out *out, uint32_t mask, double u);
 
 /* ln max(prob, e^POLICY_FLOOR) */

@@ -9,24 +9,24 @@
  * Source: Han et al. (Tanbr), Algorithm 1. The tree is policy/tree.h, the network and its bounds
  * policy/nucb.h; both say where they differ.
  *
- * A prior: what an emulation says of each merge before any session was served. The paper's
- * "fine-tune before online inference" (Sec. III-B) has labelled data for that:
+ * Prior: the reward of each merge in an emulation, before any session is served. The paper's
+ * "fine-tune before online inference" (Sec. III-B) uses labelled data instead:
  *
  *   f(x) = m(x) + network(x)           m: rewards at the points of a lattice (policy/lattice.h),
  *                                      interpolated; the network learns r - m(x)
- *   before the first slot, `warm` rounds of Algorithm 1 with m for rewards and psi ~ Dirichlet(1):
- *   leaves are visited and halved, the network and Z stay as they are
+ *   before the first slot, `warm` rounds of Algorithm 1 with m as rewards and psi ~ Dirichlet(1):
+ *   leaves are visited and halved; the network and Z do not change
  *
- * So the first choice is the best static merge that the tree has for psi, and the bandit learns
- * where the profile mix differs from the emulation. Without a prior m = 0 and the tree begins as a
- * root, as in the printed algorithm.
+ * So the first choice is the best static merge of the tree for psi, and the bandit learns where real
+ * rewards differ from the emulation. Without a prior m = 0 and the tree begins as a root, as in the
+ * printed algorithm.
  *
- * A slot may outlive the process: tanbr_choose changes nothing, so the same state and psi give the
- * same node again. A node's number and weights are valid as long as the state is.
+ * A slot may outlast the process: tanbr_choose changes nothing, so the same state and psi give the
+ * same node. A node's number and weights are valid as long as the state is.
  *
- * Errors: ERR_RANGE, ERR_MEMORY, ERR_NUMERIC (of nucb_learn: the visit is not counted either),
- * ERR_CORRUPT (a state whose length, checksum or shape is wrong), ERR_CONFLICT (a sound state
- * of another configuration). Nothing allocates after _new.
+ * Errors: ERR_RANGE, ERR_MEMORY, ERR_NUMERIC (of nucb_learn; the visit is then not counted),
+ * ERR_CORRUPT (a state of wrong length, checksum or shape), ERR_CONFLICT (a sound state of another
+ * configuration). Nothing allocates after _new.
  * Threads: not shared, one per thread. */
 #ifndef POLICY_TANBR_H
 #define POLICY_TANBR_H
@@ -34,15 +34,15 @@
 #include "policy/nucb.h"
 #include "policy/tree.h"
 
-/* Expected rewards of merges; steps 0: nothing is known. */
+/* Expected rewards of merges; steps 0: no prior. */
 struct tanbr_prior {
-    int steps, tasks;   /* of the lattice; the first tasks, the others' m is 0 */
+    int steps, tasks;   /* of the lattice; the first tasks, m of other tasks is 0 */
     const float *value; /* (lattice_points(experts, steps), tasks); borrowed for _new */
 };
 
 struct tanbr_cfg {
     int experts, tasks; /* K, V */
-    int keep;           /* B: weights that are not 0 at most */
+    int keep;           /* B: most weights that are not 0 */
     int max_nodes;      /* of the tree */
     enum tree_split split;
     double border;             /* likewise */
@@ -57,27 +57,27 @@ struct tanbr_cfg {
 
 struct tanbr;
 
-/* What was chosen, and why. */
+/* A choice and its bounds. */
 struct tanbr_choice {
     int node, depth;
-    int leaves;          /* among so many */
-    double mean;         /* expected reward, psi' f, the prior's share included */
+    int leaves;          /* number of candidates */
+    double mean;         /* expected reward, psi' f, the prior's m included */
     double width, grain; /* gamma sqrt(...), nu1 rho^h; U is the sum of the three */
     bool left;           /* keeping `keep` weights took x out of its cell */
 };
 
 struct tanbr_stats {
     struct tree_stats tree;
-    int64_t rounds; /* learned from */
-    int64_t left;   /* of those: with a candidate outside its cell */
+    int64_t rounds; /* rewards learned from */
+    int64_t left;   /* of these: with a candidate outside its cell */
     int64_t failed; /* rewards or updates that were not finite */
 };
 
 /* The defaults of tree_cfg_default and nucb_cfg_default; no prior. */
 struct tanbr_cfg tanbr_cfg_default(int experts, int tasks);
-/* For a bandit with a prior, which the caller fills in: 2000 rounds on it, gamma .01, eta .003. A
- * prior that resembles the profile mix wants no learning at all, one that does not wants much; chosen
- * on generated links in between (README of the lab: abrd lab merge). */
+/* For a bandit with a prior, which the caller sets: warm 2000, gamma 0.01, eta 0.003. The values are a
+ * compromise between a prior that fits and one that does not, chosen on generated links (README of the
+ * lab: abrd lab merge). */
 struct tanbr_cfg tanbr_cfg_informed(int experts, int tasks);
 int tanbr_cfg_check(const struct tanbr_cfg *cfg, struct err *e)
     __attribute__((warn_unused_result));
@@ -86,34 +86,34 @@ struct tanbr *tanbr_new(const struct tanbr_cfg *cfg, uint64_t seed, struct err *
 void tanbr_free(struct tanbr *t);
 const struct tanbr_cfg *tanbr_cfg(const struct tanbr *t);
 
-/* The weights for a slot whose mix is psi (V). x (K): >= 0, of sum 1. why may be NULL. Returns
- * the node, which tanbr_learn takes. Changes scratch alone. */
+/* The weights for a slot whose mix is psi (V). x (K): >= 0, of sum 1. why may be NULL. Returns the
+ * node for tanbr_learn. Changes only scratch. */
 int tanbr_choose(struct tanbr *t, float *x, struct tanbr_choice *why, const float *psi);
 
-/* The weights of any node that tanbr_choose ever gave. */
+/* The weights of a node that tanbr_choose returned. */
 void tanbr_weights(float *x, const struct tanbr *t, int node);
 
-/* The slot's end: reward (V) of each task, about unit size; trust (V) 0 where a task had no
- * sample, 1 for a usual number of them (NULL: all 1). */
+/* Learns from a slot. reward (V) of each task, about unit size; trust (V): 0 without a sample, 1 for a
+ * usual number of samples (NULL: all 1). */
 int tanbr_learn(struct tanbr *t, int node, const float *psi, const float *reward,
                 const float *trust) __attribute__((warn_unused_result));
 
-/* The same for weights x (K) that another bandit has chosen: the visit is that of the leaf they lie in. */
+/* The same for weights x (K) of another bandit; the visit counts for the leaf that contains them. */
 int tanbr_learn_at(struct tanbr *t, const float *x, const float *psi, const float *reward,
                    const float *trust) __attribute__((warn_unused_result));
 
-/* Forgets what one task earned (nucb_forget); the task is none of the prior's. The tree stays. */
+/* Forgets the rewards of a task that is not in the prior (nucb_forget). The tree does not change. */
 void tanbr_forget(struct tanbr *t, int task);
 
-/* Rewards expected of any weights: out (V). */
+/* Expected rewards of any weights: out (V). */
 void tanbr_predict(float *out, struct tanbr *t, const float *x);
 
 struct tanbr_stats tanbr_stats(const struct tanbr *t);
 const struct tree *tanbr_tree(const struct tanbr *t); /* borrowed */
 
-/* Tree, network, covariance and history as flat bytes with a checksum; the same number for the
- * same shapes. The prior is not among them, but a state belongs to its own (ERR_CONFLICT). After a failed _put the state is as it was; of a sound checksum around
- * nonsense, that of a new tree. */
+/* Tree, network, covariance and history as flat bytes with a checksum; their number depends on the
+ * shapes only. The prior is not included, but a state fits only the same prior (ERR_CONFLICT). A failed
+ * _put changes nothing; if the checksum was right and the content wrong, the tree is a new one. */
 size_t tanbr_state_size(const struct tanbr *t);
 void tanbr_state_get(const struct tanbr *t, void *out);
 int tanbr_state_put(struct tanbr *t, const void *in, size_t n, struct err *e)

@@ -85,7 +85,7 @@ static size_t tree_row(const struct tree *t, int node)
     return (size_t)node * (size_t)t->cfg.dim;
 }
 
-/* To the smallest box around what it has in common with the simplex. */
+/* Trims a box to the smallest one around its intersection with the simplex. */
 static void trim(double *lo, double *hi, int dim)
 {
     double low = sum(lo, dim), high = sum(hi, dim);
@@ -324,7 +324,7 @@ int tree_child(const struct tree *t, int i)
 
 int tree_find(const struct tree *t, const float *x)
 {
-    /* candidates may lie on the border of their cell, which is another one's as well */
+    /* a candidate may lie on the border of two cells */
     for (int l = 0; l < t->n_leaves; l++)
         if (!memcmp(x, t->x + tree_row(t, t->leaf[l]), sizeof *x * (size_t)t->cfg.dim))
             return t->leaf[l];
@@ -332,7 +332,7 @@ int tree_find(const struct tree *t, const float *x)
     while (t->node[i].child != NONE) {
         int low = t->node[i].child, high = low + 1;
         size_t side = (size_t)t->node[i].side;
-        /* children may be trimmed: what lies between them belongs to neither */
+        /* children may be trimmed: a point between them is in neither */
         double middle =
             (t->hi[tree_row(t, low) + side] + t->lo[tree_row(t, high) + side]) / 2;
         i = (double)x[side] <= middle ? low : high;
@@ -431,7 +431,7 @@ static bool tree_sound(const struct tree *t, const unsigned char *p)
     return n == 2 * halved + 1;
 }
 
-/* Who was halved into `child` and its neighbour. */
+/* The parent of `child` and its neighbour. */
 static int parent_of(const unsigned char *nodes, int child)
 {
     int i = 0;

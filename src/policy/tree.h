@@ -10,26 +10,26 @@
  * Source: Han et al., Faster, Smaller, and Smarter: Task-Aware Expert Merging for Online MoE
  * Inference (Tanbr), Sec. IV-B.
  *
- * Where the paper leaves a choice, or we differ:
+ * Open choices and differences:
  * - "Active": x_k moves freely between its bounds, so sum x takes every value between sum lo
  *   and sum hi; no linear programme is needed. A box that only touches the simplex is active.
- * - Candidate: the paper takes a feasible point of a linear programme. Ours lies on the box's
+ * - Candidate: the paper takes a feasible point of a linear programme. Here it is on the box's
  *   diagonal, inside the cell, and does not depend on a solver; the root's is uniform. The best
- *   weights often leave experts out, which inner points reach in the limit of depth only: where a
- *   cell touches x_k = 0 and is narrow (hi_k <= border), its candidate has x_k = 0 and lies on
- *   the diagonal of the rest, as long as the rest can sum to 1.
+ *   weights often have zeros, which inner points reach only in the limit of depth. So in a cell that
+ *   touches x_k = 0 and is narrow (hi_k <= border), the candidate has x_k = 0 and is on the diagonal
+ *   of the other coordinates, if these can sum to 1.
  * - Side: TREE_RANDOM halves a side drawn at random, as the paper does; children that miss the
  *   simplex are kept, inactive, and never visited. TREE_LONGEST first trims the box to the
- *   smallest one around what it has in common with the simplex,
+ *   smallest one around its intersection with the simplex,
  *     x_k in [max(lo_k, 1 - sum_{j!=k} hi_j), min(hi_k, 1 - sum_{j!=k} lo_j)],
  *   and halves its longest side (one drawn among equals): no child is inactive.
- * - delta = 1 makes the threshold 0 at t = 1. A visit is needed to expand at all, so that the
- *   root is then halved by its first visit.
- * - At most `keep` weights are not 0 (Eq. 1b, B): the largest are kept, the first among equals,
- *   and divided by their sum. That point may lie outside the cell; each leaf says so and it is counted.
+ * - With delta = 1 the threshold is 0 at t = 1. Only a visit expands a leaf, so the first visit
+ *   halves the root.
+ * - At most `keep` weights are not 0 (Eq. 1b, B): the largest are kept, the first among equals, and
+ *   divided by their sum. That point may be outside the cell; this is reported and counted.
  *
- * Bounds: max_nodes nodes. A leaf without room, or whose sides are all below 2^-20, stays a leaf,
- * which is counted. Nothing allocates after _new.
+ * Bounds: max_nodes nodes. A leaf without room, or with all sides below 2^-20, stays a leaf and is
+ * counted. Nothing allocates after _new.
  *
  * Numbers: bounds are sums of powers of two and exact in double; x is float.
  * Errors: ERR_RANGE for a configuration outside the limits, ERR_MEMORY, ERR_CORRUPT for a state
@@ -62,11 +62,11 @@ struct tree;
 
 /* A leaf that may be chosen. */
 struct tree_leaf {
-    int node;  /* its number for good, also when it is no leaf any more */
+    int node;  /* its number, also after it was halved */
     int depth; /* h */
     int64_t visits;
     const float *x; /* (dim) candidate, borrowed for the tree's life */
-    bool left;      /* keeping the largest weights took x out of the cell */
+    bool left;      /* x is outside the cell, as only the largest weights are kept */
     bool active;    /* false: the box misses the simplex, and x is 0 */
 };
 
@@ -74,7 +74,7 @@ struct tree_stats {
     int nodes, leaves, inactive; /* leaves: active ones */
     int depth;                   /* of the deepest active leaf */
     int left;                    /* active leaves whose candidate left its cell */
-    int64_t refused;             /* expansions that were due and had no room */
+    int64_t refused;             /* due expansions without room */
 };
 
 /* K dimensions, all kept, 511 nodes, TREE_LONGEST, border .25, C .01, delta 1, nu1 .05, rho .7. */
@@ -85,23 +85,23 @@ int tree_cfg_check(const struct tree_cfg *cfg, struct err *e)
 struct tree *tree_new(const struct tree_cfg *cfg, uint64_t seed, struct err *e);
 void tree_free(struct tree *t);
 
-/* Active leaves, in an order that visits alone change; at least 1. */
+/* The number of active leaves, at least 1. Only visits change their order. */
 int tree_leaves(const struct tree *t);
 struct tree_leaf tree_leaf_at(const struct tree *t, int i); /* 0 .. leaves - 1 */
 /* A node by its number, leaf or not. */
 struct tree_leaf tree_node(const struct tree *t, int node);
 int tree_nodes(const struct tree *t);
-/* The first of a node's halves, which the other follows; -1: it is a leaf. */
+/* The first half of a node; the second follows. -1: a leaf. */
 int tree_child(const struct tree *t, int node);
 
-/* The leaf whose candidate these weights x (dim, of the simplex) are, else one in whose cell they lie. */
+/* The leaf whose candidate is x (dim, of the simplex), else a leaf whose cell contains x. */
 int tree_find(const struct tree *t, const float *x);
 
 /* Eq. 2 for round t = 1, 2, ... */
 double tree_threshold(const struct tree_cfg *cfg, int depth, int64_t t);
 
-/* Counts a visit in round t; expands the leaf when that was enough. True when it did. A
- * node that is no leaf any more is counted and stays as it is. */
+/* Counts a visit in round t, and expands the leaf if its visits are enough; true: expanded. A node
+ * that is not a leaf only counts. */
 bool tree_visit(struct tree *t, int node, int64_t round);
 
 /* Does the box lo .. hi (dim) meet the simplex? Pure. */

@@ -45,7 +45,7 @@ START_TEST(returns_by_hand)
     ck_assert_int_eq(buffer_steps(b), 6);
     int asked = 0;
     struct ppo_batch p;
-    buffer_settle(b, first_entry, &asked, .5, 1);
+    buffer_advantages(b, first_entry, &asked, .5, 1);
     buffer_batch(&p, b);
     ck_assert_int_eq(asked, 7);
     ck_assert_int_eq(p.n, 6);
@@ -63,7 +63,7 @@ START_TEST(returns_by_hand)
     buffer_clear(b);
     ck_assert_int_eq(buffer_steps(b), 0);
     ck_assert_int_eq(buffer_add(b, &end), 0);
-    buffer_settle(b, first_entry, &asked, .5, 1);
+    buffer_advantages(b, first_entry, &asked, .5, 1);
     buffer_batch(&p, b);
     ck_assert_double_eq_tol((double)p.target[2], 4, 1e-6); /* no trace of the cut one */
     buffer_free(b);
@@ -81,7 +81,7 @@ START_TEST(values_come_in_blocks)
     while (!buffer_add(b, &t))
         n++;
     ck_assert_int_eq(n, N / 3);
-    buffer_settle(b, first_entry, &asked, .5, 0);
+    buffer_advantages(b, first_entry, &asked, .5, 0);
     ck_assert_int_eq(asked, N + N / 3);
     struct ppo_batch p;
     buffer_batch(&p, b);

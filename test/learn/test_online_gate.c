@@ -120,13 +120,13 @@ START_TEST(the_last_idle_expert_is_not_set_aside)
     struct online_cfg c = small();
     struct online *o = online_new(&c, start, NULL, NULL, NULL);
     struct err e = {0};
-    ck_assert_int_eq(online_set_aside(o, PPO_ACTOR, 0, 5, &e), 0);
-    ck_assert_int_eq(online_set_aside(o, PPO_ACTOR, 2, 5, &e), 0);
-    ck_assert_int_eq(online_set_aside(o, PPO_ACTOR, 1, 5, &e), ERR_CONFLICT);
+    ck_assert_int_eq(online_disable_expert(o, PPO_ACTOR, 0, 5, &e), 0);
+    ck_assert_int_eq(online_disable_expert(o, PPO_ACTOR, 2, 5, &e), 0);
+    ck_assert_int_eq(online_disable_expert(o, PPO_ACTOR, 1, 5, &e), ERR_CONFLICT);
     ck_assert_str_eq(e.field, "expert");
     e = (struct err){0};
-    ck_assert_int_eq(online_set_aside(o, PPO_CRITIC, 3, 5, &e), ERR_RANGE);
-    ck_assert_int_eq(online_set_aside(o, PPO_CRITIC, -1, 5, NULL), ERR_RANGE);
+    ck_assert_int_eq(online_disable_expert(o, PPO_CRITIC, 3, 5, &e), ERR_RANGE);
+    ck_assert_int_eq(online_disable_expert(o, PPO_CRITIC, -1, 5, NULL), ERR_RANGE);
     ck_assert_uint_eq(online_policy(o)->actor->busy, 5);
     ck_assert_uint_eq(online_policy(o)->version, start->version + 2);
 
@@ -141,7 +141,7 @@ START_TEST(the_last_idle_expert_is_not_set_aside)
     ck_assert_uint_eq(s.rollbacks, 1);
     ck_assert_uint_eq(s.quarantines, 0);
 
-    ck_assert_int_eq(online_set_aside(o, PPO_ACTOR, 0, 0, NULL), 0);
+    ck_assert_int_eq(online_disable_expert(o, PPO_ACTOR, 0, 0, NULL), 0);
     ck_assert_uint_eq(online_policy(o)->actor->busy, 4);
     policy_free(before);
     online_free(o);
@@ -171,7 +171,7 @@ START_TEST(updates_are_measured_with_the_same_experts_aside)
     struct worth w = {.without = .9};
     struct online *o = online_new(&c, start, worth, &w, NULL);
     struct online_stats s;
-    ck_assert_int_eq(online_set_aside(o, PPO_ACTOR, 0, 5, NULL), 0);
+    ck_assert_int_eq(online_disable_expert(o, PPO_ACTOR, 0, 5, NULL), 0);
     online_stats(o, &s);
     ck_assert_double_eq(s.check_score, .9);
     ck_assert_double_eq(s.check_best, .9);
@@ -185,12 +185,12 @@ START_TEST(updates_are_measured_with_the_same_experts_aside)
     ck_assert_double_eq(s.check_best, 1); /* the bar of before */
 
     /* an update that is worse itself has to go, with an expert aside as without one */
-    ck_assert_int_eq(online_set_aside(o, PPO_ACTOR, 0, 5, NULL), 0);
+    ck_assert_int_eq(online_disable_expert(o, PPO_ACTOR, 0, 5, NULL), 0);
     w.at = w.calls + 1;
     w.score = .85;
     feed(o, -1, 0);
     ck_assert_int_eq(online_update(o), ERR_NUMERIC);
-    ck_assert_int_eq(online_set_aside(o, PPO_ACTOR, 0, 0, NULL), 0);
+    ck_assert_int_eq(online_disable_expert(o, PPO_ACTOR, 0, 0, NULL), 0);
     w.at = w.calls + 1;
     w.score = .9;
     feed(o, -1, 0);
@@ -207,7 +207,7 @@ START_TEST(updates_are_measured_with_the_same_experts_aside)
     o = online_new(&c, start, worth, &w, NULL);
     online_stats(o, &s);
     ck_assert_double_eq(s.check_best, .9);
-    ck_assert_int_eq(online_set_aside(o, PPO_ACTOR, 0, 0, NULL), 0);
+    ck_assert_int_eq(online_disable_expert(o, PPO_ACTOR, 0, 0, NULL), 0);
     online_stats(o, &s);
     ck_assert_double_eq(s.check_best, 1);
     online_free(o);
@@ -233,7 +233,7 @@ START_TEST(who_is_aside_is_undone_with_the_rest)
     ck_assert_uint_eq(s.quarantines, 0);
     ck_assert_double_eq(s.check_best, 1);
 
-    ck_assert_int_eq(online_set_aside(o, PPO_ACTOR, 0, 1, NULL), 0);
+    ck_assert_int_eq(online_disable_expert(o, PPO_ACTOR, 0, 1, NULL), 0);
     w.at = w.calls + 1;
     feed(o, -1, 0);
     ck_assert_int_eq(online_update(o), ERR_NUMERIC);
@@ -259,7 +259,7 @@ START_TEST(who_is_aside_and_what_is_latched_outlive_a_restart)
         feed(o, -1, 0);
         ck_assert_int_eq(online_update(o), 1);
     }
-    ck_assert_int_eq(online_set_aside(o, PPO_ACTOR, 2, 2, NULL), 0);
+    ck_assert_int_eq(online_disable_expert(o, PPO_ACTOR, 2, 2, NULL), 0);
     size_t n = online_state_size(o);
     void *state = malloc(n);
     online_state_get(o, state);
@@ -355,7 +355,7 @@ START_TEST(changes_of_route_are_counted)
     ck_assert_uint_eq(s.rerouted, 0);
 
     /* who was expert 0's goes elsewhere when it is set aside */
-    ck_assert_int_eq(online_set_aside(o, PPO_ACTOR, 0, 1, NULL), 0);
+    ck_assert_int_eq(online_disable_expert(o, PPO_ACTOR, 0, 1, NULL), 0);
     feed(o, -1, 0);
     ck_assert_int_eq(online_update(o), 1); /* and it is back */
     online_stats(o, &s);

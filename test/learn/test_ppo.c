@@ -275,7 +275,8 @@ START_TEST(critic_gradient)
 }
 END_TEST
 
-static struct rollout *toy_rollout(const struct policy *p, const struct tutor *tutor,
+static struct rollout *toy_rollout(const struct policy *p,
+                                   const struct priv_critic *priv_critic,
                                    double router_noise)
 {
     struct rollout_cfg rc = {.envs = 6,
@@ -284,7 +285,7 @@ static struct rollout *toy_rollout(const struct policy *p, const struct tutor *t
                              .threads = 1,
                              .router_noise = router_noise,
                              .seed = 9};
-    struct rollout *r = rollout_new(&rc, p, tutor, toy_env_make, NULL, NULL);
+    struct rollout *r = rollout_new(&rc, p, priv_critic, toy_env_make, NULL, NULL);
     ck_assert_ptr_nonnull(r);
     rollout_collect(r, .9, .95, NULL);
     return r;
@@ -439,7 +440,7 @@ START_TEST(idle_experts_stand_still)
     c.adv_norm = PPO_NORM_NONE;
     c.epochs = 1;
     c.minibatch = N;
-    struct mix *start = mix_clone(m, NULL);
+    struct policy *start = policy_clone(f.policy, NULL);
     struct ppo *p = ppo_new(&c, f.policy, NULL, N, 1, NULL);
     struct ppo_batch b = batch_of(&f);
     struct ppo_stats s;
@@ -447,17 +448,18 @@ START_TEST(idle_experts_stand_still)
 
     double square = 0;
     for (size_t i = 0; i < own.n; i++) {
-        double d = (double)(m->theta[own.at + i] - start->theta[own.at + i]);
+        double d = (double)(m->theta[own.at + i] - start->actor->theta[own.at + i]);
         square += d * d;
     }
     ck_assert_double_eq_tol(sqrt(square / (double)own.n), 2e-3, 4e-4);
     for (int k = 1; k < EXPERTS; k++) {
         struct mix_range r = mix_expert(&m->cfg, k);
-        ck_assert_mem_eq(m->theta + r.at, start->theta + r.at, r.n * sizeof(float));
+        ck_assert_mem_eq(m->theta + r.at, start->actor->theta + r.at,
+                         r.n * sizeof(float));
     }
     ck_assert_double_eq(s.expert_share[0], 1.0);
     ppo_free(p);
-    mix_free(start);
+    policy_free(start);
     policy_free(f.policy);
 }
 END_TEST
@@ -534,14 +536,14 @@ END_TEST
 
 struct pupil {
     struct policy *policy;
-    struct tutor *tutor;
+    struct priv_critic *priv_critic;
 };
 
 static void *make_ppo(void *ctx, struct err *e)
 {
     struct ppo_cfg c = ppo_cfg_default();
     const struct pupil *p = ctx;
-    return ppo_new(&c, p->policy, p->tutor, N, 1, e);
+    return ppo_new(&c, p->policy, p->priv_critic, N, 1, e);
 }
 
 static void free_ppo(void *p)
@@ -553,10 +555,10 @@ START_TEST(memory)
 {
     struct fixture f;
     fill(&f);
-    struct tutor_cfg tc = {OBS, 2, 2, 8, 1};
-    struct pupil pupil = {f.policy, tutor_new(&tc, 1, NULL)};
+    struct priv_critic_cfg tc = {OBS, 2, 2, 8, 1};
+    struct pupil pupil = {f.policy, priv_critic_new(&tc, 1, NULL)};
     alloc_each_fails(make_ppo, free_ppo, &pupil);
-    tutor_free(pupil.tutor);
+    priv_critic_free(pupil.priv_critic);
 
     struct ppo_cfg c = ppo_cfg_default();
     c.minibatch = 8;

@@ -137,7 +137,7 @@ START_TEST(what_is_off_changes_no_bit)
 }
 END_TEST
 
-/* The toll of the second round is what the first one moved. */
+/* The cost of the second round is what the first one moved. */
 START_TEST(locality_charges_for_movement)
 {
     struct ppo_cfg c = lively();
@@ -256,11 +256,11 @@ START_TEST(a_failure_names_its_expert)
     struct bed b;
     make(&b, &c, 4);
     update(&b);
-    ck_assert_uint_eq(ppo_sick(b.ppo, PPO_ACTOR), 0);
+    ck_assert_uint_eq(ppo_nonfinite(b.ppo, PPO_ACTOR), 0);
     overflow_rows_of(&b, 1);
     ck_assert_int_eq(ppo_update(b.ppo, &b.batch, NULL), ERR_NUMERIC);
-    ck_assert_uint_eq(ppo_sick(b.ppo, PPO_ACTOR), 2);
-    ck_assert_uint_eq(ppo_sick(b.ppo, PPO_CRITIC), 0);
+    ck_assert_uint_eq(ppo_nonfinite(b.ppo, PPO_ACTOR), 2);
+    ck_assert_uint_eq(ppo_nonfinite(b.ppo, PPO_CRITIC), 0);
     release(&b);
 
     /* data that are not finite are nobody's fault */
@@ -268,7 +268,8 @@ START_TEST(a_failure_names_its_expert)
     b.target[3] = NAN;
     b.advantage[3] = NAN;
     ck_assert_int_eq(ppo_update(b.ppo, &b.batch, NULL), ERR_NUMERIC);
-    ck_assert_uint_eq(ppo_sick(b.ppo, PPO_ACTOR) | ppo_sick(b.ppo, PPO_CRITIC), 0);
+    ck_assert_uint_eq(ppo_nonfinite(b.ppo, PPO_ACTOR) | ppo_nonfinite(b.ppo, PPO_CRITIC),
+                      0);
     release(&b);
 }
 END_TEST

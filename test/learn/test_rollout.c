@@ -24,8 +24,8 @@ static struct policy *make_policy(void)
     return p;
 }
 
-static struct rollout *make(const struct policy *p, const struct tutor *tutor, int block,
-                            int threads)
+static struct rollout *make(const struct policy *p, const struct priv_critic *priv_critic,
+                            int block, int threads)
 {
     struct rollout_cfg c = {.envs = ENVS,
                             .steps = STEPS,
@@ -33,7 +33,7 @@ static struct rollout *make(const struct policy *p, const struct tutor *tutor, i
                             .threads = threads,
                             .router_noise = .5,
                             .seed = 4};
-    struct rollout *r = rollout_new(&c, p, tutor, toy_env_make, NULL, NULL);
+    struct rollout *r = rollout_new(&c, p, priv_critic, toy_env_make, NULL, NULL);
     ck_assert_ptr_nonnull(r);
     return r;
 }
@@ -120,22 +120,22 @@ START_TEST(ends_and_cuts)
 }
 END_TEST
 
-/* A tutor that says nothing but the steps left, on another scale for each tag: advantages
+/* A priv_critic that says nothing but the steps left, on another scale for each tag: advantages
  * then follow what the policy's own critic cannot see. */
-START_TEST(tutor_gives_the_values)
+START_TEST(the_privileged_critic_gives_the_values)
 {
     struct policy *p = make_policy();
-    struct tutor_cfg c = {TOY_OBS, TOY_PRIV, 2, 4, 1};
-    struct tutor *tutor = tutor_new(&c, 1, NULL);
-    float *theta = tutor->mix->theta;
-    memset(theta, 0, tutor->mix->n * sizeof *theta);
+    struct priv_critic_cfg c = {TOY_OBS, TOY_PRIV, 2, 4, 1};
+    struct priv_critic *priv_critic = priv_critic_new(&c, 1, NULL);
+    float *theta = priv_critic->mix->theta;
+    memset(theta, 0, priv_critic->mix->n * sizeof *theta);
     float *head = theta + 4 * (TOY_OBS + TOY_PRIV) + 4;
     theta[TOY_OBS + 1] =
         1.f; /* hidden unit 0 = steps left; both heads take it as it is */
     head[0] = head[4] = 1.f;
-    tutor->scale[0] = (struct tutor_scale){1, 3, 9 + 4};
-    tutor->scale[1] = (struct tutor_scale){1, -7, 49 + 25};
-    struct rollout *r = make(p, tutor, 4, 1);
+    priv_critic->scale[0] = (struct priv_critic_scale){1, 3, 9 + 4};
+    priv_critic->scale[1] = (struct priv_critic_scale){1, -7, 49 + 25};
+    struct rollout *r = make(p, priv_critic, 4, 1);
     struct ppo_batch b;
     rollout_collect(r, 0., 0., NULL);
     rollout_batch(r, &b);
@@ -145,7 +145,7 @@ START_TEST(tutor_gives_the_values)
         ck_assert_float_eq_tol(b.target[i] - b.advantage[i], value, 1e-4f);
     }
     rollout_free(r);
-    tutor_free(tutor);
+    priv_critic_free(priv_critic);
     policy_free(p);
 }
 END_TEST
@@ -322,6 +322,6 @@ START_TEST(memory)
 END_TEST
 
 SUITE_WITHIN(learn_rollout, 60, threads_do_not_change_the_steps, steps_are_what_happened,
-             ends_and_cuts, tutor_gives_the_values, all_actions_are_tried,
+             ends_and_cuts, the_privileged_critic_gives_the_values, all_actions_are_tried,
              unlikely_actions_are_not_tried, teachers_show, advice_is_shown,
              state_round_trip, memory);

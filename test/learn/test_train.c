@@ -29,8 +29,8 @@ static struct train_cfg small(int64_t steps)
         .lr_end = 1e-4,
         .entropy_end = .001,
         .privileged = true,
-        .tutor_hidden = 8,
-        .tutor_layers = 1,
+        .priv_hidden = 8,
+        .priv_layers = 1,
         .seed = 11,
     };
     c.ppo.lr = c.ppo.critic_lr = 1e-2;

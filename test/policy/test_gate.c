@@ -121,10 +121,10 @@ START_TEST(one_expert_has_no_gate)
 }
 END_TEST
 
-START_TEST(tolls_are_what_the_experts_moved)
+START_TEST(costs_are_what_the_experts_moved)
 {
     struct mix *m = plain(MIX_TOP1);
-    float before[64], toll[3];
+    float before[64], cost[3];
     ck_assert_uint_le(m->n, 64);
     memcpy(before, m->theta, m->n * sizeof *before);
     struct gate g = {0};
@@ -135,14 +135,14 @@ START_TEST(tolls_are_what_the_experts_moved)
     ck_assert(g.moved[0] == 0.0f && g.moved[1] == 5.0f && g.moved[2] == 0.0f);
 
     struct gate_cfg c = {.locality = 0.2, .latch = 1};
-    struct mix_dues d = gate_dues(toll, &g, &c, 0.01, 3);
-    ck_assert(d.toll == toll && d.balance == 0.01f && !d.still);
-    ck_assert_float_eq_tol(toll[1], 1.0f, 1e-6f);
-    ck_assert(toll[0] == 0.0f);
+    struct mix_gate_losses d = gate_losses(cost, &g, &c, 0.01, 3);
+    ck_assert(d.cost == cost && d.balance == 0.01f && !d.still);
+    ck_assert_float_eq_tol(cost[1], 1.0f, 1e-6f);
+    ck_assert(cost[0] == 0.0f);
     g.flags = 7;
     c.locality = 0.0;
-    d = gate_dues(toll, &g, &c, 0.01, 3);
-    ck_assert(!d.toll && d.still);
+    d = gate_losses(cost, &g, &c, 0.01, 3);
+    ck_assert(!d.cost && d.still);
     mix_free(m);
 }
 END_TEST
@@ -181,5 +181,5 @@ START_TEST(text_there_and_back)
 END_TEST
 
 SUITE(policy_gate, flags_rise_after_t1_for_whoever_is_close_and_stay, every_tag_is_a_task,
-      all_rows_count, one_expert_has_no_gate, tolls_are_what_the_experts_moved,
+      all_rows_count, one_expert_has_no_gate, costs_are_what_the_experts_moved,
       text_there_and_back);

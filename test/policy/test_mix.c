@@ -34,10 +34,10 @@ static void twin_expert(double *y, const struct mix_cfg *c, const double *t,
 /* y (ROWS, out); returns the gate's own losses */
 static double twin_forward(double *y, int *chosen, const struct mix_cfg *c,
                            const double *theta, const float *x, const float *z,
-                           double balance, const float *toll)
+                           double balance, const float *cost)
 {
     int experts = c->experts;
-    double share[8] = {0}, mean[8] = {0}, sum = 0, tolls = 0;
+    double share[8] = {0}, mean[8] = {0}, sum = 0, costs = 0;
     for (int i = 0; i < ROWS; i++) {
         const float *row = x + i * c->in;
         double g[8] = {0}, p[8] = {0}, total = 0, best = -INFINITY;
@@ -76,9 +76,9 @@ static double twin_forward(double *y, int *chosen, const struct mix_cfg *c,
     }
     for (int k = 0; k < experts; k++)
         sum += share[k] * mean[k];
-    for (int k = 0; toll && k < experts; k++)
-        tolls += (double)toll[k] * mean[k];
-    return c->route == MIX_SINGLE ? 0 : balance * experts * sum + tolls;
+    for (int k = 0; cost && k < experts; k++)
+        costs += (double)cost[k] * mean[k];
+    return c->route == MIX_SINGLE ? 0 : balance * experts * sum + costs;
 }
 
 /* a mixture with its batch, and the same weights in double */
@@ -89,7 +89,7 @@ struct bed {
     double *theta, *twin_y;
     int chosen[ROWS], twin_chosen[ROWS], used[8];
     float balance;
-    const float *toll;
+    const float *cost;
 };
 
 static void bed_make(struct bed *b, struct mix_cfg c, bool noise, float balance)
@@ -134,7 +134,7 @@ static double twin_loss(struct bed *b)
 {
     const struct mix_cfg *c = &b->m->cfg;
     double loss = twin_forward(b->twin_y, b->twin_chosen, c, b->theta, b->x, b->z,
-                               (double)b->balance, b->toll);
+                               (double)b->balance, b->cost);
     for (int i = 0; i < ROWS * c->out; i++)
         loss += (double)b->dy[i] * b->twin_y[i];
     return loss;
@@ -218,17 +218,17 @@ START_TEST(few_outputs_and_many_experts)
 END_TEST
 
 /* What it costs to use an expert: the gradient by the scores is p_m (c_m - sum_k p_k c_k). */
-START_TEST(tolls_reach_the_gate_alone)
+START_TEST(costs_reach_the_gate_alone)
 {
-    static const float toll[8] = {0.7f, 0.0f, 1.3f, 0.2f, 0.4f, 0.1f, 0.9f, 0.6f};
+    static const float cost[8] = {0.7f, 0.0f, 1.3f, 0.2f, 0.4f, 0.1f, 0.9f, 0.6f};
     struct bed b;
     bed_make(&b, cfg_of(ROUTES[_i]), false, 0.2f);
-    b.toll = toll;
-    struct mix_dues dues = {.balance = 0.2f, .toll = toll};
+    b.cost = cost;
+    struct mix_gate_losses losses = {.balance = 0.2f, .cost = cost};
     mix_forward(b.y, b.chosen, b.gate, b.m, b.ws, b.x, NULL, ROWS);
-    float loss = mix_backward_gate(b.grad, b.used, b.m, b.ws, b.dy, &dues);
+    float loss = mix_backward_gate(b.grad, b.used, b.m, b.ws, b.dy, &losses);
     double want = twin_forward(b.twin_y, b.twin_chosen, &b.m->cfg, b.theta, b.x, NULL,
-                               (double)b.balance, toll);
+                               (double)b.balance, cost);
     ck_assert_double_eq_tol((double)loss, want, 1e-6);
     ck_assert_double_lt(worst_gradient_error(&b), 1e-4);
 
@@ -236,8 +236,8 @@ START_TEST(tolls_reach_the_gate_alone)
     struct mix_range router = mix_router(&b.m->cfg);
     float *before = malloc(b.m->n * sizeof *before);
     memcpy(before, b.grad, b.m->n * sizeof *before);
-    dues.toll = NULL;
-    mix_backward_gate(b.grad, NULL, b.m, b.ws, b.dy, &dues);
+    losses.cost = NULL;
+    mix_backward_gate(b.grad, NULL, b.m, b.ws, b.dy, &losses);
     ck_assert_mem_eq(b.grad + router.n, before + router.n,
                      (b.m->n - router.n) * sizeof *before);
     if (router.n) ck_assert_mem_ne(b.grad, before, router.n * sizeof *before);
@@ -248,7 +248,7 @@ END_TEST
 
 START_TEST(a_still_gate_gets_no_gradient_and_the_experts_theirs)
 {
-    static const float toll[8] = {1, 2, 3};
+    static const float cost[8] = {1, 2, 3};
     struct bed b;
     bed_make(&b, cfg_of(ROUTES[_i]), false, 0.0f);
     struct mix_range router = mix_router(&b.m->cfg);
@@ -256,7 +256,7 @@ START_TEST(a_still_gate_gets_no_gradient_and_the_experts_theirs)
     mix_forward(b.y, NULL, NULL, b.m, b.ws, b.x, NULL, ROWS);
     mix_backward(all, NULL, b.m, b.ws, b.dy, 0.5f);
     memset(b.grad, 0x7f, b.m->n * sizeof *b.grad);
-    struct mix_dues still = {.balance = 0.5f, .toll = toll, .still = true};
+    struct mix_gate_losses still = {.balance = 0.5f, .cost = cost, .still = true};
     ck_assert(mix_backward_gate(b.grad, NULL, b.m, b.ws, b.dy, &still) == 0.0f);
     for (size_t i = 0; i < router.n; i++)
         ck_assert(b.grad[i] == 0.0f);
@@ -405,21 +405,6 @@ START_TEST(ranges_tile_theta)
 }
 END_TEST
 
-START_TEST(clone_is_a_separate_equal)
-{
-    struct bed b;
-    bed_make(&b, cfg_of(MIX_TOP1), false, 0.0f);
-    struct mix *copy = mix_clone(b.m, NULL);
-    ck_assert_mem_eq(copy->theta, b.m->theta, sizeof(float) * b.m->n);
-    copy->theta[0] += 1.0f;
-    ck_assert(copy->theta[0] != b.m->theta[0]);
-    mix_free(copy);
-    mix_free(NULL);
-    mix_ws_free(NULL);
-    bed_free(&b);
-}
-END_TEST
-
 START_TEST(start_is_reproducible_and_nearly_even)
 {
     struct mix_cfg c = cfg_of(MIX_TOP1);
@@ -491,11 +476,6 @@ static void *make_mix(void *ctx, struct err *e)
     return mix_new(ctx, e);
 }
 
-static void *make_clone(void *ctx, struct err *e)
-{
-    return mix_clone(ctx, e);
-}
-
 static void *make_ws(void *ctx, struct err *e)
 {
     return mix_ws_new(ctx, 16, e);
@@ -516,7 +496,6 @@ START_TEST(memory_is_got_at_the_start_only)
     struct bed b;
     bed_make(&b, cfg_of(ROUTES[_i]), true, 0.0f);
     ck_assert_int_eq(alloc_each_fails(make_mix, free_mix, &b.m->cfg), 2);
-    ck_assert_int_eq(alloc_each_fails(make_clone, free_mix, b.m), 2);
     ck_assert_int_eq(alloc_each_fails(make_ws, free_ws, &b.m->cfg), 3);
 
     alloc_watch();
@@ -537,7 +516,7 @@ Suite *suite_policy_mix(void)
     TCase *t = tcase_create("policy/mix");
     tcase_add_loop_test(t, values_and_gradients_equal_the_twin, 0, ROUTE_COUNT);
     tcase_add_loop_test(t, few_outputs_and_many_experts, 0, ROUTE_COUNT);
-    tcase_add_loop_test(t, tolls_reach_the_gate_alone, 0, ROUTE_COUNT);
+    tcase_add_loop_test(t, costs_reach_the_gate_alone, 0, ROUTE_COUNT);
     tcase_add_loop_test(t, a_still_gate_gets_no_gradient_and_the_experts_theirs, 0,
                         ROUTE_COUNT);
     tcase_add_test(t, router_learns_unless_unscaled);
@@ -546,7 +525,6 @@ Suite *suite_policy_mix(void)
     tcase_add_test(t, noise_decides_who_is_reached_not_by_how_much);
     tcase_add_test(t, hidden_activations_are_the_experts_own);
     tcase_add_loop_test(t, ranges_tile_theta, 0, ROUTE_COUNT);
-    tcase_add_test(t, clone_is_a_separate_equal);
     tcase_add_test(t, start_is_reproducible_and_nearly_even);
     tcase_add_test(t, bad_shapes_are_named);
     tcase_add_test(t, routes_have_words);

@@ -102,25 +102,12 @@ START_TEST(a_busy_expert_is_not_there)
 }
 END_TEST
 
-START_TEST(a_clone_is_as_busy)
-{
-    struct run a = make(MIX_TOP1, 3);
-    ck_assert_uint_eq(a.m->busy, 0);
-    a.m->busy = 5;
-    struct mix *b = mix_clone(a.m, NULL);
-    ck_assert_uint_eq(b->busy, 5);
-    mix_free(b);
-    release(&a);
-}
-END_TEST
-
 Suite *suite_policy_mix_busy(void);
 Suite *suite_policy_mix_busy(void)
 {
     Suite *s = suite_create("policy/mix_busy");
     TCase *t = tcase_create("policy/mix_busy");
     tcase_add_loop_test(t, a_busy_expert_is_not_there, 0, 4);
-    tcase_add_test(t, a_clone_is_as_busy);
     suite_add_tcase(s, t);
     return s;
 }

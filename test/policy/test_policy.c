@@ -215,7 +215,9 @@ START_TEST(copies_carry_everything)
     p->ret_mean = 1.5f;
     p->ret_std = 0.5f;
     p->version = 42;
+    p->actor->busy = 2;
     struct policy *q = policy_clone(p, NULL);
+    ck_assert_uint_eq(q->actor->busy, 2);
     ck_assert_mem_eq(q->actor->theta, p->actor->theta, sizeof(float) * p->actor->n);
     ck_assert_mem_eq(q->critic->theta, p->critic->theta, sizeof(float) * p->critic->n);
     ck_assert(q->ret_mean == 1.5f && q->ret_std == 0.5f && q->version == 42);

@@ -56,8 +56,8 @@ static void make_tuned(struct recipe *r, enum variant v)
     t->ppo.imitate = 1.0;
     t->imitate_end = 0.0;
     t->privileged = true;
-    t->tutor_hidden = 64;
-    t->tutor_layers = 2;
+    t->priv_hidden = 64;
+    t->priv_layers = 2;
 }
 
 /* Ten segments of the same number of updates. */

@@ -160,9 +160,9 @@ static const struct field FIELDS[] = {
     {"no-tutor", NULL, SWITCH, .on = drop_tutor, .is = tutor_dropped,
      .help = "train without a privileged critic; the policy's own critic gives the "
              "advantages"},
-    {"tutor-hidden", "N", INT, AT(train.tutor_hidden), .lo = 0, .hi = 1024,
+    {"tutor-hidden", "N", INT, AT(train.priv_hidden), .lo = 0, .hi = 1024,
      .help = "units in each hidden layer of the privileged critic"},
-    {"tutor-layers", "N", INT, AT(train.tutor_layers), .lo = 0, .hi = 3,
+    {"tutor-layers", "N", INT, AT(train.priv_layers), .lo = 0, .hi = 3,
      .help = "hidden layers of the privileged critic"},
 
     {"splices", "N", INT, AT(splices), .lo = 0, .hi = 100000,
@@ -397,9 +397,9 @@ static int recipe_fields_check(const struct recipe *r, const struct recipe_chang
         return err_field(e, ERR_RANGE, "minibatch",
                          "%d is more than the %lld chunks of an update", t->ppo.minibatch,
                          (long long)batch);
-    if (t->privileged && (t->tutor_hidden < 1 || t->tutor_layers < 1))
+    if (t->privileged && (t->priv_hidden < 1 || t->priv_layers < 1))
         return err_field(e, ERR_RANGE,
-                         t->tutor_hidden < 1 ? "tutor-hidden" : "tutor-layers",
+                         t->priv_hidden < 1 ? "tutor-hidden" : "tutor-layers",
                          "0 is too small; --no-tutor trains without a privileged critic");
     int rc = check_pair(r, v, "lr", t->ppo.lr, t->lr_end, e);
     if (!rc) rc = check_pair(r, v, "entropy", t->ppo.entropy, t->entropy_end, e);

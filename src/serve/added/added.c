@@ -807,7 +807,7 @@ int added_state(void **out, size_t *n, struct added *g, uint64_t id, struct err 
     return training_state(out, n, &of->training, e);
 }
 
-void added_christen(struct added *g, const char *name, uint64_t id)
+void added_set_id(struct added *g, const char *name, uint64_t id)
 {
     pthread_mutex_lock(&g->lock);
     struct entry *e = added_by_name(g, name);

@@ -158,7 +158,7 @@ int added_look(struct added_one out[SERVICE_ADDED], struct added *g);
 int added_state(void **out, size_t *n, struct added *g, uint64_t id, struct err *e)
     __attribute__((warn_unused_result));
 /* Gives an id to one that has none. */
-void added_christen(struct added *g, const char *name, uint64_t id);
+void added_set_id(struct added *g, const char *name, uint64_t id);
 
 /* In the order in which they were added; the number. */
 int added_stats(struct service_added out[SERVICE_ADDED], struct added *g);

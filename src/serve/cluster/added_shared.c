@@ -345,7 +345,7 @@ static int list_own(struct added_shared *g, struct err *e)
         if (!at[i].id) {
             int rc = entropy_draw(&g->cfg.entropy, &at[i].id, sizeof at[i].id, e);
             if (rc) return rc;
-            added_christen(g->cfg.added, at[i].name, at[i].id);
+            added_set_id(g->cfg.added, at[i].name, at[i].id);
         }
         struct added_wire_one *one = &g->list.at[g->list.n++];
         *one = (struct added_wire_one){.id = at[i].id};

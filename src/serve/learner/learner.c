@@ -214,8 +214,8 @@ static uint64_t busy_then(const struct learner *l, enum ppo_which which)
     return busy;
 }
 
-int learner_set_aside(struct learner *l, enum ppo_which which, int expert, int updates,
-                      struct err *e)
+int learner_disable_expert(struct learner *l, enum ppo_which which, int expert,
+                           int updates, struct err *e)
 {
     const struct policy_cfg *c = &l->shape;
     int experts = which == PPO_ACTOR ? c->experts : c->critic_experts;
@@ -252,8 +252,8 @@ static int obey(struct learner *l, double now, struct err *e)
         for (int k = 0; k < MIX_EXPERTS_MAX; k++) {
             if (!(orders.aside[w] >> k & 1)) continue;
             /* an update in between may have taken the last other one: then it stays */
-            if (!online_set_aside(l->common.online, (enum ppo_which)w, k,
-                                  orders.updates[w][k], NULL))
+            if (!online_disable_expert(l->common.online, (enum ppo_which)w, k,
+                                       orders.updates[w][k], NULL))
                 changed = true;
         }
     if (orders.reset) l->common.unsaved = true;

@@ -101,9 +101,10 @@ void learner_look(struct learner *l);
 /* ---- any thread ---- */
 
 void learner_reset_gates(struct learner *l);
-/* As online_set_aside. ERR_CONFLICT is also told when the last idle one is already on order. */
-int learner_set_aside(struct learner *l, enum ppo_which which, int expert, int updates,
-                      struct err *e) __attribute__((warn_unused_result));
+/* As online_disable_expert. ERR_CONFLICT is also told when the last idle one is already on order. */
+int learner_disable_expert(struct learner *l, enum ppo_which which, int expert,
+                           int updates, struct err *e)
+    __attribute__((warn_unused_result));
 
 /* ---- before the first turn ---- */
 

@@ -261,8 +261,8 @@ int service_set_aside(struct service *s, bool critic, int expert, int updates,
         rc = err_field(e, ERR_RANGE, "updates", "%d is not within 0 .. %d", updates,
                        SERVICE_ASIDE_MAX);
     if (!rc)
-        rc = learner_set_aside(s->learner, critic ? PPO_CRITIC : PPO_ACTOR, expert,
-                               updates, e);
+        rc = learner_disable_expert(s->learner, critic ? PPO_CRITIC : PPO_ACTOR, expert,
+                                    updates, e);
     if (!rc) wake_learner(s);
     return rc;
 }

@@ -275,7 +275,7 @@ TEST(what_could_not_be_published_is_not_let_go)
 TEST(who_is_set_aside_is_known_to_all)
 {
     a_leads_and_b_follows();
-    ck_assert_int_eq(learner_set_aside(a.learner, PPO_ACTOR, 1, 3, NULL), 0);
+    ck_assert_int_eq(learner_disable_expert(a.learner, PPO_ACTOR, 1, 3, NULL), 0);
     ck_assert_int_eq(learner_turn(a.learner, 0, leaders_mono, NULL), 1);
     ck_assert_int_eq(leaders_turn(&b), 0);
     const struct weights *w = published_get(b.published);
@@ -307,7 +307,7 @@ TEST(an_operators_order_keeps_what_waits)
 {
     a_leads_and_b_follows();
     leaders_learn(&a, 3); /* the third waits */
-    ck_assert_int_eq(learner_set_aside(a.learner, PPO_ACTOR, 0, 3, NULL), 0);
+    ck_assert_int_eq(learner_disable_expert(a.learner, PPO_ACTOR, 0, 3, NULL), 0);
     ck_assert_int_eq(learner_turn(a.learner, 0, leaders_mono, NULL), 1);
     lead_resign(a.lead);
     leaders_turn(&b);
@@ -551,7 +551,7 @@ TEST(the_dedup_is_published_as_of_the_state)
     ck_assert_uint_eq(v.position, 2);
     ck_assert(dedup_view_has(&v, 2) && !dedup_view_has(&v, 3));
     /* other weights, the same state: the dedup that belongs to it */
-    ck_assert_int_eq(learner_set_aside(a.learner, PPO_ACTOR, 0, 3, NULL), 0);
+    ck_assert_int_eq(learner_disable_expert(a.learner, PPO_ACTOR, 0, 3, NULL), 0);
     ck_assert_int_eq(learner_turn(a.learner, 0, leaders_mono, NULL), 1);
     v = published();
     ck_assert(dedup_view_has(&v, 2) && !dedup_view_has(&v, 3));

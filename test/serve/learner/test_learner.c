@@ -229,7 +229,7 @@ START_TEST(the_curve_has_every_update_and_version)
     ck_assert_int_eq(learner_turn(r.learner, 0, 3, NULL), 1);
     struct online_stats s, order;
     learner_stats(r.learner, &s);
-    ck_assert_int_eq(learner_set_aside(r.learner, PPO_ACTOR, 1, 5, NULL), 0);
+    ck_assert_int_eq(learner_disable_expert(r.learner, PPO_ACTOR, 1, 5, NULL), 0);
     ck_assert_int_eq(learner_turn(r.learner, 0, 4, NULL), 1);
     ck_assert_int_eq(curve_read(p, 8, curve, 0), 2);
 
