@@ -9,9 +9,9 @@
  *
  * "__metadata__" holds strings: format "abrd-1", obs_dim, actions, hidden, layers,
  * experts, route, critic_hidden, critic_experts, critic_route, version, ret_mean,
- * ret_std, crc32, actor_busy and critic_busy when an expert is set aside (mix.h: bit k, as a
- * decimal number), and what the caller adds (other keys). crc32 is that of the tensors'
- * bytes, carried on over "key=value\n" of every other metadata pair in the order of their
+ * ret_std, crc32, actor_busy and critic_busy if an expert is disabled (mix.h: bit k, as a decimal
+ * number), and other keys of the caller. crc32 is that of the tensors'
+ * bytes, continued over "key=value\n" of every other metadata pair in the order of their
  * keys. In Python, data being the bytes behind the header:
  *
  *   rest = "".join(f"{k}={v}\n" for k, v in sorted(meta.items()) if k != "crc32")
@@ -26,20 +26,20 @@
  *   critic. ...                                 l = 0 .. layers, the last is the head
  *
  * Its metadata is that of the mixture and graft_experts, graft_gate, graft_version,
- * graft_learns_shape, graft_base_crc. Added experts are of use with these very weights alone, so
- * that both are in one file and the CRC says whether they belong together.
+ * graft_learns_shape, graft_base_crc. Added experts fit only these weights, so both are in one file,
+ * and the CRC shows whether they belong together.
  *
- * Files of other programs (ckpt_import) hold the tensors that are named above and nothing else,
- * F32 and row-major (a torch.nn.Linear's weight as it is). They need neither metadata nor checksum.
- * K and L count from 0; ReLU between layers, none behind the last, whose outputs are the logits of
- * the levels (actor) or one value (critic). The shapes give experts, layers, hidden units, inputs
- * and actions. They do not give the routes: the caller does, else top-1 where there is a router.
- * The value is taken to be in units of scaled rewards (feat_reward_scale): ret_mean 0, ret_std 1.
+ * Files of other programs (ckpt_import) hold exactly the tensors named above, F32 and row-major (as
+ * the weight of a torch.nn.Linear). They need neither metadata nor checksum.
+ * K and L count from 0. ReLU is between layers, not after the last, whose outputs are the logits of the
+ * levels (actor) or one value (critic). The shapes give experts, layers, hidden units, inputs
+ * and actions. The caller gives the routes; the default is top-1 if there is a router.
+ * The value is assumed to be in units of scaled rewards (feat_reward_scale): ret_mean 0, ret_std 1.
  *
  * Saving is write-fsync-rename. The err's field is the path (or "checkpoint"), its detail what was
  * expected.
  *
- * Errors: ERR_CORRUPT (truncated, damaged), ERR_INVALID (a sound file of something else;
+ * Errors: ERR_CORRUPT (truncated, damaged), ERR_INVALID (a valid file of something else;
  * metadata of the caller that is unprintable or has a reserved key), ERR_RANGE (configuration
  * or metadata beyond the limits), ERR_NUMERIC (weights that are not finite: neither
  * saved nor loaded), ERR_IO, ERR_ABSENT (also a tensor that an import lacks), ERR_MEMORY.
@@ -53,7 +53,7 @@
 #include <stdbool.h>
 
 #define CKPT_META_MAX 32
-#define CKPT_FILE_MAX ((size_t)512 << 20) /* bytes ckpt_load is willing to read */
+#define CKPT_FILE_MAX ((size_t)512 << 20) /* most bytes that ckpt_load reads */
 
 struct ckpt_meta {
     int n;
@@ -61,11 +61,11 @@ struct ckpt_meta {
     char value[CKPT_META_MAX][512];
 };
 
-/* Adds or replaces. Full, or a key too long, is a bug (assert). The value is made printable
- * UTF-8 (text_clean), and cut when too long. */
+/* Adds or replaces a pair. Full, or a key that is too long, is a bug (assert). The value is made
+ * printable UTF-8 (text_clean) and cut if too long. */
 void ckpt_meta_set(struct ckpt_meta *m, const char *key, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
-/* NULL when absent. */
+/* NULL: absent. */
 const char *ckpt_meta_get(const struct ckpt_meta *m, const char *key);
 
 /* extra/extra_n: trainer state, may be NULL/0. meta may be NULL. */
@@ -73,7 +73,7 @@ int ckpt_save(const char *path, const struct policy *p, const struct ckpt_meta *
               const void *extra, size_t extra_n, struct err *e)
     __attribute__((warn_unused_result));
 
-/* A policy without added experts; a file of one that has some is ERR_INVALID.
+/* Loads a policy without added experts; a file with added experts is ERR_INVALID.
  * meta, extra may be NULL; meta receives the caller's keys only, made printable, so that it
  * can be saved again. *extra is owned by the caller (NULL when the file has none). On failure NULL,
  * and *meta, *extra and *extra_n are as they were. */

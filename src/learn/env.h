@@ -1,24 +1,22 @@
-/* env.h - what the learner asks of a world: the interface that abr/abr_env.c implements.
+/* env.h - the interface of environments, implemented by abr/train/abr_env.c.
  *
- * An environment writes an observation (obs_dim floats), optionally a privileged
- * observation (priv_dim floats; what only a simulator can know, seen by the training-time
- * critic and never by the actor), a mask of legal actions and a tag (which reward
- * function is in force: advantages may be normalised per tag). It is stepped with an
- * action and gives a reward.
+ * An environment writes an observation (obs_dim floats), a mask of legal actions and a tag, which
+ * names the reward function (advantages may be normalised per tag). It may also write a privileged
+ * observation (priv_dim floats): data that only a simulator has, for the critic during training and
+ * never for the actor. A step takes an action and gives a reward.
  *
- * done: the episode is over and its value is 0. truncated: it was cut, so the value of
- * the final observation is bootstrapped. After either the caller resets.
+ * done: the episode has ended and its value is 0. truncated: it was cut, and its value is bootstrapped
+ * from the final observation. After either the caller resets.
  *
- * peek: what step would give for an action, random draws included; the environment stays as it
- * is. NULL if the environment cannot do that.
+ * peek: the result of step for an action, random draws included, without changing the environment.
+ * NULL if not possible.
  *
- * state_*: everything that the next steps depend on, as bytes of a fixed size. Another environment
- * of the same kind that takes them goes on exactly as the first would. Resumed training needs it;
- * state_size 0: not possible.
+ * state_*: everything that later steps depend on, as bytes of a fixed size. Another environment of the
+ * same kind with this state continues exactly as the first. Resumed training needs it. state_size 0:
+ * not possible.
  *
- * Determinism: an environment's randomness depends only on the (seed, id) it was made
- * with and on the actions it got. Threads: one environment belongs to one thread at a
- * time. */
+ * Determinism: the randomness depends only on the (seed, id) of the environment and on its actions.
+ * Threads: one environment belongs to one thread at a time. */
 #ifndef LEARN_ENV_H
 #define LEARN_ENV_H
 
@@ -45,7 +43,7 @@ struct env {
     void (*reset)(void *self, struct env_out *out); /* obs, priv, mask, tag */
     void (*step)(void *self, int action, struct env_out *out);
     void (*peek)(const void *self, int action, struct env_out *out);
-    int (*advise)(void *self); /* what a known algorithm would do now; NULL: none */
+    int (*advise)(void *self); /* the action of a known algorithm; NULL: none */
     size_t state_size;
     void (*state_get)(const void *self, void *out);
     void (*state_put)(void *self, const void *in);

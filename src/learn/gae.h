@@ -5,10 +5,10 @@
  *   R_t     = A_t + V_t                           the critic's target
  *
  * Source: Schulman et al., ICLR 2016, Eq. 16.
- * V_{t+1} behind the last step of a trajectory is boot[t]: 0 where the episode was over,
- * the critic's value of the final observation where it was cut. boot is read there alone.
+ * V_{t+1} after the last step of a trajectory is boot[t]: 0 if the episode ended, the critic's value of
+ * the final observation if it was cut. boot is read only there.
  *
- * Shapes: every array (n), trajectories one after the other; last[n-1] must be set.
+ * Shapes: every array (n), trajectories one after another; last[n-1] must be set.
  * Threads: pure function. */
 #ifndef LEARN_GAE_H
 #define LEARN_GAE_H

@@ -1,17 +1,17 @@
-/* inject.h - plasticity noise: a little forgetting after each optimiser step.
+/* inject.h - plasticity noise, added after each optimiser step.
  *
  *   w <- w + scale * eps,   eps ~ N(0, 1) for every parameter
  *
  * Source: PA-MoE Eq. 11 with scale = learning rate * gamma, on the experts that were
- * chosen. It is added to the weights after the Adam step: added to the gradient, Adam would
- * scale it away.
+ * chosen. It is added to the weights after the Adam step, because Adam would rescale noise in the
+ * gradient.
  *
- * inject_noise takes one number from r, whatever n is; the draws follow from it
- * (nn/simd/kern.h): the noise touches every parameter at every step, so a draw has to cost less
- * than the parameter's share of the gradient.
+ * inject_noise takes one number from r for any n and derives the draws from it (nn/simd/kern.h). The
+ * noise changes every parameter at every step, so a draw must be cheaper than the parameter's share of
+ * the gradient.
  *
  * inject_normal draws one number at a time, by a ziggurat (Marsaglia and Tsang 2000, 128
- * layers): for scalar recursions, which cannot wait for a vector.
+ * layers), for scalar recursions.
  *
  * Threads: struct inject is read-only after inject_init. */
 #ifndef LEARN_INJECT_H

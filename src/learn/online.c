@@ -8,15 +8,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Beside stats.check_best, which is the bar with who is aside now. Part of the state. */
+/* stats.check_best is the bar with the experts that are busy now. Part of the state. */
 struct bars {
-    double best;  /* check score with nobody aside */
+    double best;  /* check score with all experts idle */
     double score; /* of the weights that are kept */
 };
 
 struct online {
     struct online_cfg cfg;
-    struct policy *policy, *kept; /* what is trained; what it was before the update */
+    struct policy *policy, *kept; /* in training; before the update */
     struct ppo *ppo;
     void *kept_state; /* of ppo */
     struct mix_ws *critic_ws;
@@ -27,8 +27,8 @@ struct online {
     void *check_ctx;
     struct online_stats stats;
     struct buffer *buffer;
-    int32_t aside[2][MIX_EXPERTS_MAX]; /* updates that an expert still stays busy */
-    int32_t kept_aside[2][MIX_EXPERTS_MAX];
+    int32_t disabled[2][MIX_EXPERTS_MAX]; /* updates for which an expert stays busy */
+    int32_t kept_disabled[2][MIX_EXPERTS_MAX];
     struct bars bars;
     int *chosen[2]; /* by the actor before and after an update */
 };
@@ -70,25 +70,25 @@ static void set_busy(struct online *o)
     for (int w = 0; w < 2; w++) {
         uint64_t bits = 0;
         for (int k = 0; k < MIX_EXPERTS_MAX; k++)
-            bits |= (uint64_t)(o->aside[w][k] > 0) << k;
+            bits |= (uint64_t)(o->disabled[w][k] > 0) << k;
         online_net_of(o->policy, (enum ppo_which)w)->busy = bits;
     }
     o->stats.actor_busy = o->policy->actor->busy;
     o->stats.critic_busy = o->policy->critic->busy;
 }
 
-/* Experts that the policy to go on from has aside while nobody knows for how long: a whole time, as
- * far as others are left. */
-static void keep_aside(struct online *o, uint64_t actor, uint64_t critic)
+/* Experts that the start policy has busy, without a known end: disabled for `quarantine` updates, as
+ * long as another expert is idle. */
+static void keep_disabled(struct online *o, uint64_t actor, uint64_t critic)
 {
     uint64_t busy[2] = {[PPO_ACTOR] = actor, [PPO_CRITIC] = critic};
     for (int w = 0; w < 2; w++)
         for (int k = 0; k < MIX_EXPERTS_MAX; k++) {
             const struct mix *m = online_net_of(o->policy, (enum ppo_which)w);
             uint64_t bit = (uint64_t)1 << k;
-            if (!(busy[w] & bit) || o->aside[w][k] > 0) continue;
+            if (!(busy[w] & bit) || o->disabled[w][k] > 0) continue;
             if (none_idle(m, m->busy | bit)) continue;
-            o->aside[w][k] = o->cfg.quarantine > 0 ? o->cfg.quarantine : 1;
+            o->disabled[w][k] = o->cfg.quarantine > 0 ? o->cfg.quarantine : 1;
             set_busy(o);
         }
 }
@@ -109,7 +109,7 @@ static void take_busy(struct policy *p, uint64_t actor, uint64_t critic)
     p->critic->busy = critic;
 }
 
-/* What p would score if other experts were aside. */
+/* The score of p with other experts busy. */
 static double score_with(struct online *o, struct policy *p, uint64_t actor,
                          uint64_t critic)
 {
@@ -157,7 +157,7 @@ struct online *online_new(const struct online_cfg *cfg, const struct policy *sta
         o->chosen[i] = calloc((size_t)cfg->capacity, sizeof *o->chosen[i]);
     if (!o->kept_state || !o->chosen[0] || !o->chosen[1]) goto failed;
 
-    keep_aside(o, start->actor->busy, start->critic->busy);
+    keep_disabled(o, start->actor->busy, start->critic->busy);
     if (check) online_examine(o);
     return o;
 
@@ -256,12 +256,12 @@ static void online_put_back(struct online *o, enum ppo_which which, int expert)
     memcpy(m->theta + r.at, online_net_of(o->kept, which)->theta + r.at,
            r.n * sizeof(float));
     ppo_expert_put(o->ppo, o->kept_state, which, expert);
-    o->aside[which][expert] = o->cfg.quarantine;
+    o->disabled[which][expert] = o->cfg.quarantine;
     o->stats.quarantines++;
 }
 
 /* After an update: experts of a mixture that failed alone are put back. Is all finite now? */
-static bool healed(struct online *o, int rc)
+static bool restore_failed_experts(struct online *o, int rc)
 {
     const struct policy_added *a = o->policy->added;
     if (a)
@@ -288,9 +288,9 @@ double online_lowest(const struct online_cfg *cfg, double best)
     return best - cfg->tolerance * fmax(fabs(best), .1);
 }
 
-/* What `before` has reached with who is aside in the policy now: an expert's absence is no fault of
- * an update, and its return does not lower the bar. */
-static double bar(struct online *o, struct policy *before)
+/* The score of `before` with the experts that are busy now: updates are not judged by an expert's
+ * absence, and its return does not lower the bar. */
+static double current_bar(struct online *o, struct policy *before)
 {
     const struct policy *now = o->policy;
     if (same_busy(before, now)) return o->stats.check_best;
@@ -298,11 +298,11 @@ static double bar(struct online *o, struct policy *before)
     return fmin(o->bars.best, score_with(o, before, now->actor->busy, now->critic->busy));
 }
 
-/* Is the updated policy one that may be given out? */
-static bool acceptable(struct online *o)
+/* May the updated policy be published? */
+static bool check_passes(struct online *o)
 {
     if (!o->check) return true;
-    double best = bar(o, o->kept), score = o->check(o->check_ctx, o->policy);
+    double best = current_bar(o, o->kept), score = o->check(o->check_ctx, o->policy);
     o->stats.check_score = score;
     if (!(score >= online_lowest(&o->cfg, best))) return false; /* NaN, too */
     o->bars.score = score;
@@ -319,27 +319,27 @@ static void count_rerouted(struct online *o, const struct ppo_batch *b)
     o->stats.routed += (uint64_t)b->n;
 }
 
-/* One update less to wait for those who were set aside before it. */
-static void serve_time(struct online *o)
+/* Experts that were disabled before this update have one update less to wait. */
+static void count_down_disabled(struct online *o)
 {
     for (int w = 0; w < 2; w++)
         for (int k = 0; k < MIX_EXPERTS_MAX; k++)
-            if (o->aside[w][k] > 0) o->aside[w][k]--;
+            if (o->disabled[w][k] > 0) o->disabled[w][k]--;
 }
 
 static void online_keep(struct online *o)
 {
     policy_copy(o->kept, o->policy);
     ppo_state_get(o->ppo, o->kept_state);
-    memcpy(o->kept_aside, o->aside, sizeof o->aside);
+    memcpy(o->kept_disabled, o->disabled, sizeof o->disabled);
 }
 
-/* Who is aside as well: these weights are published, with the experts busy that were. */
-static void undo(struct online *o)
+/* The set of busy experts is restored, too: these weights are published with it. */
+static void roll_back(struct online *o)
 {
     policy_copy(o->policy, o->kept);
     ppo_undo(o->ppo, o->kept_state);
-    memcpy(o->aside, o->kept_aside, sizeof o->aside);
+    memcpy(o->disabled, o->kept_disabled, sizeof o->disabled);
     set_busy(o);
     o->stats.rollbacks++;
 }
@@ -355,14 +355,14 @@ int online_update(struct online *o)
 
     online_keep(o);
     uint64_t quarantines = o->stats.quarantines;
-    bool routes = !o->policy->added; /* a frozen router sends nobody elsewhere */
+    bool routes = !o->policy->added; /* a frozen router changes no row */
     if (routes) gate_choose(o->chosen[0], o->policy->actor, batch.obs, batch.n);
     int rc = ppo_update(o->ppo, &batch, &o->stats.last);
     if (o->stats.last.shift_tag >= 0) o->stats.shifts++;
-    serve_time(o);
-    bool kept = healed(o, rc);
+    count_down_disabled(o);
+    bool kept = restore_failed_experts(o, rc);
     set_busy(o);
-    kept = kept && acceptable(o);
+    kept = kept && check_passes(o);
     if (kept && routes) count_rerouted(o, &batch);
     buffer_clear(o->buffer);
     o->share = ppo_share(o->ppo);
@@ -371,7 +371,7 @@ int online_update(struct online *o)
         o->stats.updates++;
         return 1;
     }
-    undo(o);
+    roll_back(o);
     o->stats.quarantines = quarantines;
     return ERR_NUMERIC;
 }
@@ -401,9 +401,9 @@ int online_disable_expert(struct online *o, enum ppo_which which, int expert, in
                          m->cfg.experts);
     if (updates > 0 && none_idle(m, m->busy | (uint64_t)1 << expert))
         return err_field(e, ERR_CONFLICT, "expert",
-                         "%d is the last idle expert: somebody has to decide", expert);
+                         "%d is the last idle expert and cannot be disabled", expert);
     uint64_t before = m->busy;
-    o->aside[which][expert] = updates;
+    o->disabled[which][expert] = updates;
     set_busy(o);
     if (o->check && m->busy != before) {
         double score = o->check(o->check_ctx, o->policy);
@@ -446,12 +446,12 @@ void online_freeze_shape(struct online *o)
     o->policy->added->shape_learns = false;
 }
 
-/* ---- state: counters; who is set aside, or the share of added experts; the optimiser; the bars,
- * of added experts their score alone, as nobody is ever aside. */
+/* ---- state: counters; disabled experts, or the share of added experts; the optimiser; the bars (with
+ * added experts only the score, as none is ever disabled). */
 
 static size_t state_head(const struct online *o)
 {
-    return sizeof o->stats + (o->policy->added ? sizeof o->share : sizeof o->aside);
+    return sizeof o->stats + (o->policy->added ? sizeof o->share : sizeof o->disabled);
 }
 
 static size_t state_tail(const struct online *o)
@@ -469,7 +469,7 @@ void online_state_get(const struct online *o, void *out)
     char *at = out;
     bool added = o->policy->added;
     memcpy(at, &o->stats, sizeof o->stats);
-    memcpy(at + sizeof o->stats, added ? (const void *)&o->share : o->aside,
+    memcpy(at + sizeof o->stats, added ? (const void *)&o->share : o->disabled,
            state_head(o) - sizeof o->stats);
     at += state_head(o);
     ppo_state_get(o->ppo, at);
@@ -477,8 +477,8 @@ void online_state_get(const struct online *o, void *out)
            state_tail(o));
 }
 
-/* The bars of a state are of the exam that was there when it was saved; today's may give the same
- * weights another score. `then`: NULL, they are not told. */
+/* The bars of a state come from the check when it was saved, which may have scored the same weights
+ * differently. then: NULL if the state has none. */
 static void move_bars(struct online *o, const struct bars *then)
 {
     if (!o->check) return;
@@ -486,7 +486,7 @@ static void move_bars(struct online *o, const struct bars *then)
     double shift = then && isfinite(then->score) ? now - then->score : 0;
     o->stats.check_best += shift;
     if (then) o->bars.best = then->best + shift;
-    /* what is kept has passed: if it would not, another exam was asked */
+    /* kept weights have passed; if they fail now, the check has changed */
     if (!(now >= online_lowest(&o->cfg, o->stats.check_best))) o->stats.check_best = now;
     if (all_idle(o->policy)) o->bars.best = o->stats.check_best;
     o->stats.check_score = o->bars.score = now;
@@ -506,11 +506,11 @@ int online_state_put(struct online *o, const void *in, size_t n, struct err *e)
     int rc = ppo_state_put(o->ppo, at + head, ppo, e);
     if (rc) return rc;
     memcpy(&o->stats, at, sizeof o->stats);
-    memcpy(added ? (void *)&o->share : o->aside, at + sizeof o->stats,
+    memcpy(added ? (void *)&o->share : o->disabled, at + sizeof o->stats,
            head - sizeof o->stats);
     uint64_t actor = o->policy->actor->busy, critic = o->policy->critic->busy;
     set_busy(o);
-    keep_aside(o, actor, critic);
+    keep_disabled(o, actor, critic);
     struct bars then = {.best = o->stats.check_best};
     if (has_bars) memcpy(added ? (void *)&then.score : &then, at + head + ppo, tail);
     move_bars(o, has_bars ? &then : NULL);

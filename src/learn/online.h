@@ -1,46 +1,47 @@
-/* online.h - the learner without threads: closed trajectories in, better weights out.
+/* online.h - the online learner, without threads: turns closed trajectories into better weights.
  *
- * The daemon's learner thread and `abrd emulate` both feed it. It keeps a private copy of the
- * policy and buffers whole trajectories. When `batch` steps are there, it computes GAE with the
- * policy's own critic and does one PPO update on all of them. Trajectories more than max_age
- * versions old are dropped and counted.
+ * It is used by the daemon's learner thread and by `abrd emulate`. It has its own copy of the policy
+ * and buffers whole trajectories. With `batch` steps it computes GAE with the policy's own critic and
+ * makes one PPO update on all steps. Trajectories more than max_age versions old are dropped and
+ * counted.
  *
- * Rollback: before an update policy and optimiser are copied. A result that is not finite or clearly
- * worse (the caller's `check` score is more than `tolerance` of its size below the best kept one) is
- * rolled back and counted: both are then as they were, and the steps of the batch are gone. Only a
- * detected shift stays detected: otherwise the gates that it resets would stay latched as long as
- * updates fail because of it.
+ * Rollback. Policy and optimiser are copied before an update. An update is rolled back and counted if
+ * the result is not finite, or if its `check` score is below the best kept score by more than
+ * `tolerance` (a share of its size). The steps of the batch are lost. Only a detected shift stays
+ * detected; otherwise the gates that it resets would stay latched as long as the shift makes updates
+ * fail.
  *
- * Clients may send false data. Three rules bound what a client can do. Its trajectories beyond
+ * Clients may send false data. Three rules limit the effect of a client. Its trajectories beyond
  * client_max steps in one batch are refused and counted. Advantages are cut at `sigmas` robust
- * deviations (learn/bound.h), so its weight in an update is at most about sigmas times its share of
- * the steps. And the check decides what is kept: a policy whose score is more than `tolerance` below
- * the best is never published, however many clients lie.
+ * deviations (learn/bound.h), so its weight in an update is at most about sigmas times its share of the
+ * steps. The check is the third: however many clients lie, no policy more than `tolerance` below the
+ * best is published.
  *
- * Experts that fail alone: when an update leaves single experts not finite (ppo_nonfinite, or their
- * weights), these get their weights and moments of before the update back and are busy for the
- * next `quarantine` updates (mix.h: no row is routed to them, they do not learn), while the
- * others keep what they learned. The whole update is undone if no expert of actor or critic would
- * be idle, or if something else failed. An operator may set an expert aside, too. The cost of an
- * expert's absence does not count against updates: if the set of busy experts has changed, the bar
- * is the score of the previous weights with this set, but at most the best score with none busy,
- * which is the bar again when all are back. A rollback restores the set as well.
+ * Failure of single experts. If an update leaves single experts not finite (ppo_nonfinite, or their
+ * weights), these get back their weights and moments, and are busy for the next `quarantine` updates
+ * (mix.h: no row is routed to them, they do not learn). The other experts keep what they learned. The
+ * whole update is rolled back if no expert of actor or critic would be idle, or if something else
+ * failed. An operator may disable an expert, too. Updates are not judged by an expert's absence: if
+ * the set of busy experts has changed, the bar is the score of the previous weights with the new set,
+ * but at most the best score with no expert busy. When all experts are idle again, the bar is that best
+ * score. A rollback restores the set as well.
  *
- * Added experts: if the policy has any, they learn and its mixture stays as it is (ppo.h). Versions
- * are then those of the added experts, the whole update is undone if any weight is not finite, and
- * no expert is set aside.
+ * Added experts. If the policy has any, they learn and its mixture does not change (ppo.h). Versions
+ * are those of the added experts. An update with any weight not finite is rolled back as a whole, and
+ * no expert is disabled.
  *
- * Gates: ppo.h. After a kept update the rows of its batch are routed once with the weights before
- * and once with those after it; how many go to another expert is counted.
+ * Gates: ppo.h. After a kept update the rows of its batch are routed with the old and the new weights,
+ * and the rows that changed experts are counted.
  *
- * Rewards are divided by the caller (abr/emulator/feat.h: feat_reward_scale), so that profiles weigh
- * alike.
+ * The caller scales the rewards (abr/emulator/feat.h: feat_reward_scale), so that profiles have equal
+ * weight.
  *
- * State: optimiser, normaliser, random streams, gates, experts set aside, counters and scores;
- * neither the weights, which the caller saves as a policy, nor the buffered steps.
+ * State: optimiser, normaliser, random streams, gates, disabled experts, counters and scores; not the
+ * weights, which the caller saves as a policy, and not the buffered steps.
  *
- * Ownership: online owns its copy; online_policy is borrowed until the next
- * online_update. Threads: not shared. No allocation after online_new. */
+ * Errors: ERR_FULL, ERR_CONFLICT, ERR_NUMERIC, ERR_RANGE, ERR_CORRUPT, ERR_MEMORY, as below.
+ * Ownership: online owns its copy; online_policy is borrowed until the next online_update.
+ * Threads: not shared. No allocation after online_new. */
 #ifndef LEARN_ONLINE_H
 #define LEARN_ONLINE_H
 
@@ -52,12 +53,12 @@
 struct online_cfg {
     struct ppo_cfg ppo;
     int batch;    /* steps per update */
-    int capacity; /* >= batch; steps buffered at most */
+    int capacity; /* >= batch; most steps buffered */
     int max_age;  /* versions */
     double
-        tolerance;  /* .03: share of the best check score, or of .1 if that is smaller */
-    double sigmas;  /* 10: stalls lie far out, too; 0 = advantages as they are */
-    int client_max; /* 128 steps of one client in a batch; 0 = all */
+        tolerance; /* 0.03: share of the best check score, whose size counts as at least 0.1 */
+    double sigmas;  /* 10, as real stalls are far from the median, too; 0: no cut */
+    int client_max; /* 128: steps of one client in a batch; 0: no limit */
     int quarantine; /* updates */
     uint64_t seed;
 };
@@ -73,7 +74,7 @@ struct online_trajectory {
     const int *action;
     const float *logp, *reward; /* reward already scaled */
     int tag;
-    uint64_t client;       /* its sender; 0: not known, not bounded */
+    uint64_t client;       /* its sender; 0: unknown, without a limit */
     uint64_t version;      /* oldest policy version among the steps */
     bool truncated;        /* cut: bootstrap from last_obs; else terminal */
     const float *last_obs; /* (obs_dim) when truncated */
@@ -84,10 +85,10 @@ struct online_stats {
     uint64_t trajectories, steps, dropped_old, dropped_full, dropped_client, updates,
         rollbacks;
     uint64_t bounded;                 /* steps whose advantage was cut */
-    uint64_t quarantines;             /* experts put back and set aside */
+    uint64_t quarantines;             /* experts restored and disabled */
     uint64_t gate_resets, shifts;     /* by an operator; by an alarm */
     uint64_t routed, rerouted;        /* rows compared; those that changed experts */
-    uint64_t actor_busy, critic_busy; /* bits: experts set aside */
+    uint64_t actor_busy, critic_busy; /* bits: disabled experts */
     struct online_gate {
         int experts, converged;
         int64_t rounds;
@@ -99,18 +100,17 @@ struct online_stats {
 
 struct online;
 
-/* check: score of a policy on a fixed small set (higher is better), or NULL. Called here, for
- * the score of `start`, after every update, and when the set of busy experts changes. */
+/* check: score of a policy on a fixed small set (higher is better), or NULL. It is called for `start`,
+ * after every update, and when the set of busy experts changes. */
 struct online *online_new(const struct online_cfg *cfg, const struct policy *start,
                           double (*check)(void *ctx, const struct policy *p), void *ctx,
                           struct err *e);
 void online_free(struct online *o);
 
-/* 0, or dropped and counted: ERR_FULL (no room, or no more of this client), ERR_CONFLICT (too
- * old). */
+/* 0, or dropped and counted: ERR_FULL (no room, or the client's limit), ERR_CONFLICT (too old). */
 int online_add(struct online *o, const struct online_trajectory *t);
 bool online_ready(const struct online *o);
-/* Steps that wait for the next update. */
+/* Steps for the next update. */
 int online_buffered(const struct online *o);
 /* 1: new weights, version raised; 0: not enough steps; ERR_NUMERIC: rolled back. */
 int online_update(struct online *o);
@@ -118,30 +118,30 @@ int online_update(struct online *o);
 /* The gates learn again from now on. */
 void online_gate_reset(struct online *o);
 const struct gate *online_gate(const struct online *o, enum ppo_which which);
-/* For a start from weights whose gates had a state, but without a learner's state. */
+/* Sets a gate, for a start from weights without a learner's state. */
 void online_gate_put(struct online *o, enum ppo_which which, const struct gate *g);
 
-/* Sets an expert aside for the next `updates` (0: it is back at once) and raises the version.
- * ERR_RANGE for an expert that is not there, ERR_CONFLICT for the last idle one. */
+/* Disables an expert for the next `updates` (0: enables it) and raises the version. ERR_RANGE: no such
+ * expert; ERR_CONFLICT: it is the last idle one. */
 int online_disable_expert(struct online *o, enum ppo_which which, int expert, int updates,
                           struct err *e) __attribute__((warn_unused_result));
 
-/* Were steps of this version decided too long ago? A version still to come is not old. */
+/* Is this version too old to learn from? A future version is not. */
 bool online_too_old(const struct online_cfg *cfg, uint64_t version, uint64_t now);
 
-/* What the check may give when the best was `best`. */
+/* The lowest accepted check score if the best is `best`. */
 double online_lowest(const struct online_cfg *cfg, double best);
 
 const struct policy *online_policy(const struct online *o);
-/* Of added experts: their mean share over the last batch, in the actor; a and tau stay as they are
- * from now on. */
+/* The mean share of added experts over the last batch, in the actor. */
 double online_share(const struct online *o);
+/* Fixes a and tau of added experts. */
 void online_freeze_shape(struct online *o);
 void online_stats(const struct online *o, struct online_stats *out);
 
-/* Into an online made from the same configuration and the policy saved with the state. If the check
- * gives this policy another score than it had, the bar moves with it; a state of before it held that
- * score is taken, too. */
+/* For an online of the same configuration and the policy saved with the state. If the check gives the
+ * policy another score than then, the bar moves by the difference. Older states without that score are
+ * accepted. */
 size_t online_state_size(const struct online *o);
 void online_state_get(const struct online *o, void *out);
 int online_state_put(struct online *o, const void *in, size_t n, struct err *e)

@@ -1,4 +1,4 @@
-/* plasticity.h - can a policy still learn? Dormant units, ranks and sizes of its weights.
+/* plasticity.h - the plasticity of a policy: dormant units, ranks and sizes of its weights.
  *
  * For one layer let H (n, units) be the activations after ReLU of the n rows that reached
  * an expert, sigma_1 >= sigma_2 >= ... the singular values of H, not centred.
@@ -24,17 +24,17 @@
  * signed mean would show nothing of size, so the mean of |w| as Dohare et al. 2024 do.
  *
  * A layer whose units are all 0 has dormant share 1 at every tau and every rank 0. An
- * expert that no row reached has rows 0 and NaN in all but the sizes of its weights: it
- * was not measured. single and dense routes reach every expert with every row.
+ * expert that no row reached has rows 0 and NaN in all but the sizes of its weights. With
+ * single and dense routes every row reaches every expert.
  *
- * Row weights: a row of weight w counts as w equal rows would, 0 leaves it out.
+ * Row weights: a row of weight w counts as w equal rows.
  *
  * Figs. 8 and 9 ("internal state") are of the streaming session (level, buffer,
- * throughput), not of the network: see the world that made the observations.
+ * throughput), not of the network.
  *
- * Errors: ERR_NUMERIC names the network, and the expert and layer or the router, whose
- * values are not finite; *out is then not to be used. ERR_RANGE and ERR_MEMORY from _new.
- * Ownership: struct plasticity is the caller's (some 40 kB: not for small stacks), struct
+ * Errors: ERR_NUMERIC names the network, and the expert and layer or the router, with a value
+ * that is not finite; *out is then undefined. ERR_RANGE and ERR_MEMORY from _new.
+ * Ownership: struct plasticity is the caller's (about 40 kB: too large for small stacks), struct
  * plasticity_ws is scratch; nothing allocates after _new.
  * Threads: not shared, one ws per thread; const struct policy is shared read-only. */
 #ifndef LEARN_PLASTICITY_H
@@ -45,7 +45,7 @@
 
 #define PLASTICITY_TAUS 4
 
-/* What one layer of one expert does with the rows that reach it. */
+/* One layer of one expert, over the rows that reach it. */
 struct plasticity_layer {
     double dormant[PLASTICITY_TAUS]; /* share of units, 0 .. 1 */
     double rank, effective, approx, abs_approx, feature;
@@ -58,7 +58,7 @@ struct plasticity_weight {
 
 struct plasticity_expert {
     double rows;  /* weight of the rows that reached it */
-    double share; /* of the rows it is the chosen one of */
+    double share; /* of the rows, those that chose it */
     double gate;  /* mean gate probability */
     struct plasticity_layer layer[MIX_LAYERS_MAX];       /* [0 .. layers-1] */
     struct plasticity_weight weight[MIX_LAYERS_MAX + 1]; /* [layers] is the head */
@@ -80,7 +80,7 @@ struct plasticity {
     struct plasticity_net actor, critic;
 };
 
-/* A batch as the policy meets it. */
+/* A batch of observations. */
 struct plasticity_batch {
     const float *obs;                /* (n, obs_dim) */
     const double *weight;            /* (n), >= 0 with a sum > 0; NULL: 1 each */
@@ -101,7 +101,7 @@ int plasticity_measure(struct plasticity *out, struct plasticity_ws *ws,
 /* The thresholds of dormant: 0, .025, .1, .5. */
 double plasticity_tau(int i);
 
-/* The parts, for a matrix or a spectrum from elsewhere. rows of H: the sum of its row
+/* The single measures, for any matrix or spectrum. rows of H: the sum of its row
  * weights; sigma (n) largest first; larger_side: max(rows, cols) of the matrix. */
 void plasticity_dormant(double dormant[PLASTICITY_TAUS], const double *mean_abs,
                         int units);

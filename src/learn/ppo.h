@@ -3,61 +3,56 @@
  *   L_actor = -E[min(r A, clip(r, 1-eps, 1+eps) A)] - beta H + balance,  r = pi/pi_old
  *   L_critic = value_coef E[(V - R)^2]
  *
- * All actions: where the world can be asked what every action would give (env.h: peek), a batch
- * brings one-step advantages A1(s,a) = r(s,a) + gamma V(s') - V(s) of the actions that were
- * tried, and the policy's gradient becomes
+ * All actions. If the environment can peek (env.h), a batch has one-step advantages
+ * A1(s,a) = r(s,a) + gamma V(s') - V(s) of the actions that were tried, and the policy's gradient is
  *   sum_a grad pi(a) (A1(s,a) - sum_b pi_old(b) A1(s,b)) + grad ln pi(a_t) (A_t - A1(s,a_t))
- * with the ratio of every action clipped like that of the one taken. The first term is the
- * all-action gradient (Sutton, Singh, McAllester 2001; mean actor-critic, Allen et al. 2017),
- * without the variance of the draw. The second is what lambda-returns know beyond one step; A1 is
- * its action-dependent baseline (Gu et al. 2017, Wu et al. 2018).
+ * with the ratio of every action clipped. The first term is the all-action gradient (Sutton, Singh,
+ * McAllester 2001; mean actor-critic, Allen et al. 2017), without the variance of sampling. The second
+ * adds what lambda-returns contain beyond one step; A1 is its action-dependent baseline (Gu et al.
+ * 2017, Wu et al. 2018).
  *
- * Imitation: where a batch brings what teachers would do, p (learn/teach.h), the actor's loss is
- *   (1 - c) (what stands above without the entropy) - beta H - c E[sum_a p(a) ln pi(a)]
+ * Imitation. If a batch has the teachers' probabilities p (learn/teach.h), the actor's loss is
+ *   (1 - c) (the loss above without the entropy) - beta H - c E[sum_a p(a) ln pi(a)]
  * with c = imitate: cross-entropy, whose gradient by the logits is pi - p.
  *
- * Source: Schulman et al. 2017; PA-MoE Eq. 8-10 with clip 0.2, GAE (lambda 0.95), Adam.
- * Plasticity noise (PA-MoE Eq. 11) is added after the Adam step: w += lr*gamma*eps on the
- * actor experts that had a sample in the minibatch (learn/inject.h). Adam and noise skip an
- * expert with no sample. noise_std is what the authors' code does instead: a fixed scale on
- * the trunks of all experts, actor and critic.
+ * Source: Schulman et al. 2017; PA-MoE Eq. 8-10 with clip 0.2, GAE (lambda 0.95), Adam. Plasticity
+ * noise (PA-MoE Eq. 11) is added after the Adam step: w += lr*gamma*eps on the actor experts with a
+ * sample in the minibatch (learn/inject.h). Adam and noise skip an expert without a sample. noise_std is
+ * the noise of the authors' code: a fixed scale on the trunks of all experts, actor and critic.
  *
- * Returns are normalised by a running mean and deviation kept in the policy (ret_mean,
- * ret_std); a policy that comes with them is taken as trained, and they then move slowly.
+ * Returns are normalised by a running mean and deviation in the policy (ret_mean, ret_std). A policy
+ * that has them counts as trained, and they then change slowly.
  *
- * The router noise z of each step is stored with it and used again in the update, so that
- * r is exactly 1 before the first update. The authors' code draws it anew, so that the ratio
- * compares the outputs of two experts: redraw_noise.
+ * The router noise z of each step is stored with it and used again in the update, so r is exactly 1
+ * before the first update. The authors' code draws new noise, so its ratio compares the outputs of two
+ * experts: redraw_noise.
  *
- * Tied heads: each network's heads start as expert 0's, their gradients are added up, and
- * one Adam step moves all alike.
+ * Tied heads: each network's heads start as expert 0's, their gradients are added, and one Adam step
+ * moves all alike.
  *
- * Gates (policy/gate.h): an update is a round of the actor's gate and of the critic's. A latched
- * gate's router noise is none, here and where the caller acts (ppo_gate_latched). While one is
- * latched the batches' advantages are watched (learn/drift.h); an alarm resets both before the
- * update.
+ * Gates (policy/gate.h). An update is a round of the actor's and of the critic's gate. A latched gate
+ * has no router noise, here and where the caller acts (ppo_gate_latched). While one is latched, the
+ * advantages are monitored (learn/drift.h); an alarm resets both before the update.
  *
- * Added experts: if the policy has any (policy/policy.h), they learn and nothing else does. With pi0
- * and V0 of the frozen mixture, worked out once per update, the losses are those above and
+ * Added experts. If the policy has any (policy/policy.h), only they learn. With pi0 and V0 of the
+ * frozen mixture, computed once per update, the losses are those above and
  *
  *   L_critic = value_coef E[(v - (R - V0) / ret_std)^2]
  *
  * Gradients end at the added experts (NoRGa, Sec. 3.2: only the prefixes are learnable). a and tau
- * learn as long as the policy says so (shape_learns). Advantages are normalised over the batch at
- * most, as it is of one profile. Of the configuration all that is about the mixture alone does not
- * apply: balance, noise, decay, tied heads, gates, drift and the running scale of the returns.
+ * learn while the policy's shape_learns is set. Advantages are normalised at most over the batch, as it
+ * has one profile. Settings of the mixture do not apply: balance, noise, decay, tied heads, gates,
+ * drift and the running scale of the returns.
  *
- * A batch is arrays over steps in time order per trajectory; advantages and return
- * targets are computed by learn/gae.h before ppo_update. Advantages are normalised over the
- * batch, or per tag.
+ * Shapes: a batch is arrays over steps, in time order per trajectory. learn/gae.h computes advantages
+ * and targets before ppo_update. Advantages are normalised over the batch or per tag.
  *
- * The actor's, the critic's and the privileged critic's updates are independent given the
- * advantages; ppo_update runs them on up to cfg.threads threads with the same result
- * whatever the number.
+ * The updates of actor, critic and privileged critic are independent given the advantages. ppo_update
+ * uses up to cfg.threads threads with the same result for any number.
  *
- * Errors: ERR_NUMERIC when a loss or gradient is not finite; the policy is then in an
- * undefined state and the caller restores its last good copy. If the failure lies in single
- * experts, ppo_nonfinite names them: all other weights are finite, part of the way, and can stay.
+ * Errors: ERR_NUMERIC if a loss or gradient is not finite; the policy is then undefined and the caller
+ * restores its last good copy. If single experts failed, ppo_nonfinite names them: all other weights
+ * are finite, in the middle of the update, and may be kept.
  * Threads: not shared. No allocation after ppo_new. */
 #ifndef LEARN_PPO_H
 #define LEARN_PPO_H
@@ -82,7 +77,7 @@ struct ppo_cfg {
     bool noise_critic;    /* noise_gamma on the critic's chosen experts, too */
     bool tied_heads;      /* one head for all experts of a network */
     double imitate;       /* 0 .. 1, of batches with `shown` */
-    double target_kl;     /* stop the epochs above it, 0 = never */
+    double target_kl;     /* stops the epochs above it; 0: never */
     int epochs, minibatch;
     int threads; /* 1 .. 3 */
     enum { PPO_NORM_NONE, PPO_NORM_BATCH, PPO_NORM_TAG } adv_norm;
@@ -91,7 +86,7 @@ struct ppo_cfg {
     int critic_epochs;      /* of the ordinary critic when a privileged one gives the
                             * advantages; 0 = epochs */
     struct gate_cfg gate;   /* of actor and critic */
-    struct drift_cfg drift; /* what wakes latched gates */
+    struct drift_cfg drift; /* resets latched gates */
 };
 
 struct ppo_cfg ppo_cfg_default(void);
@@ -107,10 +102,10 @@ struct ppo_batch {
     const float *logp;               /* (n) under the policy that acted */
     const float *z;                  /* (n, experts) router noise or NULL */
     const float *advantage, *target; /* (n), target in reward units */
-    const float *q;    /* (n, actions) A1 of the actions tried, NaN for others; or NULL */
-    const float *prob; /* (n, actions) under the policy that acted; with q */
-    const float *shown;  /* (n, actions) what teachers would do, NaN in rows
-                         * without a teacher; or NULL */
+    const float *q;      /* (n, actions) A1 of tried actions, NaN for others; or NULL */
+    const float *prob;   /* (n, actions) under the policy that acted; with q */
+    const float *shown;  /* (n, actions) p of the teachers, NaN in rows without a
+                         * teacher; or NULL */
     const float *weight; /* (n) sample weights or NULL = 1 */
 };
 
@@ -130,7 +125,7 @@ struct ppo_stats {
             moved; /* mean ||theta_t - theta_{t-1}|| of the experts; 0 unless locality or
                         * latch is on */
         bool latched;
-    } gate[2];          /* actor, critic: as the update left them */
+    } gate[2];          /* actor, critic: after the update */
     double shift_level; /* largest CUSUM of the tags; 0 while no gate is latched */
     int shift_tag;      /* the tag whose alarm reset the gates, -1: none */
 };
@@ -155,7 +150,7 @@ int ppo_update(struct ppo *p, const struct ppo_batch *batch, struct ppo_stats *s
 const struct gate *ppo_gate(const struct ppo *p, enum ppo_which which); /* borrowed */
 bool ppo_gate_latched(const struct ppo *p, enum ppo_which which);
 void ppo_gate_put(struct ppo *p, enum ppo_which which, const struct gate *g);
-void ppo_gate_reset(struct ppo *p); /* both, and the series that are watched */
+void ppo_gate_reset(struct ppo *p); /* both gates, and the drift series */
 
 /* Mean share of the added experts over the last epoch of the last update, in the actor. */
 double ppo_share(const struct ppo *p);
@@ -163,7 +158,7 @@ double ppo_share(const struct ppo *p);
 /* Experts of the mixture in which the last update failed, as bits: their outputs or gradients were
  * not finite. 0 when it did not fail, or failed elsewhere. */
 uint64_t ppo_nonfinite(const struct ppo *p, enum ppo_which which);
-/* Takes the moments and the count of one expert out of a state of this learner. */
+/* Restores the moments and the count of one expert from a state of this learner. */
 void ppo_expert_put(struct ppo *p, const void *state, enum ppo_which which, int expert);
 
 /* Optimiser, normaliser, gates and rng state, for checkpoints: one flat block of bytes whose
@@ -171,8 +166,7 @@ void ppo_expert_put(struct ppo *p, const void *state, enum ppo_which which, int 
 size_t ppo_state_size(const struct ppo *p);
 void ppo_state_get(const struct ppo *p, void *out);
 int ppo_state_put(struct ppo *p, const void *in, size_t n, struct err *e);
-/* After an update that is rolled back: the state before it. What the batch showed of a shift is
- * kept, and gates that its alarm reset stay reset. */
+/* Restores the state of before an update, except for drift series and gates that its alarm reset. */
 void ppo_undo(struct ppo *p, const void *state);
 
 #endif

@@ -1,10 +1,10 @@
-/* tutor.h - a privileged critic, which sees more than the actor, for training alone.
+/* priv_critic.h - a privileged critic, with inputs that the actor does not have; used only in training.
  *
  *   V(s, x, tag) = std_tag y_tag(s, x) + mean_tag
  *
- * s the observation, x what only a simulator knows (env.h: priv), y one output per tag. Each
- * tag has its own running mean and deviation of returns, so that small and large rewards weigh
- * alike (after PopArt, van Hasselt et al. 2016, without its correction of the head).
+ * s the observation, x data that only a simulator has (env.h: priv), y one output per tag. Each tag has
+ * its own running mean and deviation of returns, so small and large rewards have equal weight (after
+ * PopArt, van Hasselt et al. 2016, without its correction of the head).
  *
  * Source: the asymmetric actor-critic of Pinto et al., RSS 2018.
  * Ownership: owns its network. Threads: const struct priv_critic is shared read-only. */
@@ -14,9 +14,9 @@
 #include "policy/mix.h"
 
 #define PRIV_CRITIC_TAGS 24
-#define PRIV_CRITIC_HORIZON 200.0 /* batches after which a moment forgets */
+#define PRIV_CRITIC_HORIZON 200.0 /* time constant of the moments, in batches */
 
-/* Running first and second moment: an even average at first, then one that forgets. */
+/* Running first and second moment: a plain mean at first, then an exponential one. */
 struct priv_critic_scale {
     double batches, mean, square;
 };
@@ -38,11 +38,11 @@ void priv_critic_free(struct priv_critic *t);
 float priv_critic_mean(const struct priv_critic *t, int tag);
 float priv_critic_std(const struct priv_critic *t, int tag);
 
-/* Takes the returns of n steps into the moments of their tags. */
+/* Adds the returns of n steps to the moments of their tags. */
 void priv_critic_observe(struct priv_critic *t, const float *returns, const int *tag,
                          int n);
 
-/* One batch more in a running moment; a no-op for n = 0. */
+/* Adds a batch; nothing if n = 0. */
 void priv_critic_scale_add(struct priv_critic_scale *s, double sum, double square, int n);
 double priv_critic_scale_std(const struct priv_critic_scale *s);
 

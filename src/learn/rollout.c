@@ -25,7 +25,7 @@ struct rollout_peeks {
     size_t wide;     /* floats of a row of obs, the critic's input */
     bool privileged; /* a row goes on with the privileged observation */
     float *obs, *value;
-    float *priv; /* where it goes otherwise: nobody reads it */
+    float *priv; /* memory for unused privileged observations */
     int *tag;
     size_t *at;
 };

@@ -1,19 +1,18 @@
-/* rollout.h - many environments stepped with one policy: the steps PPO learns from.
+/* rollout.h - steps many environments with one policy: the data of PPO.
  *
- * Environments form fixed blocks; the policy decides for all environments of a block at once.
- * Threads take whole blocks, so the steps do not depend on the number of threads.
+ * Environments form fixed blocks. The policy decides for all environments of a block at once. Threads
+ * take whole blocks, so the steps do not depend on the number of threads.
  *
- * Every environment draws its actions (and router noise) from its own stream. The steps
- * of environment i are rows i*steps .. of the arrays, in time order. A trajectory that an
- * episode's limit or the rollout's end cuts is bootstrapped with the critic.
+ * Every environment draws its actions (and router noise) from its own stream. The steps of environment
+ * i are rows i*steps .. of the arrays, in time order. A trajectory that is cut by the episode's limit
+ * or the rollout's end is bootstrapped with the critic.
  *
- * With cfg.peek the environments say what the other likely actions would have given (env.h:
- * peek). The batch has that as one-step advantages (ppo.h: q). With cfg.teachers the batch has what
- * the teachers would do in the states visited (ppo.h: shown). With cfg.advice it has what the
- * environment advises: that action gets this probability, and the others share the rest.
+ * cfg.peek adds one-step advantages of other likely actions to the batch (env.h: peek; ppo.h: q).
+ * cfg.teachers adds the teachers' probabilities in the visited states (ppo.h: shown). cfg.advice adds
+ * the environment's advice: the advised action gets this probability, the others share the rest.
  *
- * Ownership: rollout takes the environments and frees them. The arrays of rollout_batch
- * are borrowed until the next rollout_collect. Threads: not shared. */
+ * Ownership: environments are taken. The arrays of rollout_batch are borrowed until the next
+ * rollout_collect. Threads: not shared. */
 #ifndef LEARN_ROLLOUT_H
 #define LEARN_ROLLOUT_H
 
@@ -25,15 +24,15 @@ struct rollout_cfg {
     int envs, steps, block; /* environments, steps of each per collect, per block */
     int threads;
     double router_noise; /* std of z */
-    double peek;         /* actions at least so likely are tried as well, 0 = none */
-    double advice;       /* 0 = not asked for; not with teachers */
+    double peek;         /* actions at least this likely are tried, too; 0: none */
+    double advice;       /* 0: none; not with teachers */
     uint64_t seed;
     struct teachers teachers; /* borrowed; n = 0: none */
 };
 
 #define ROLLOUT_TAGS 24
 
-/* What was earned per tag since the last collect began. */
+/* Rewards per tag in the last rollout_collect. */
 struct rollout_stats {
     double reward[ROLLOUT_TAGS]; /* mean per step */
     int steps[ROLLOUT_TAGS];
@@ -51,7 +50,7 @@ struct rollout *rollout_new(const struct rollout_cfg *cfg, const struct policy *
                             void *ctx, struct err *e);
 void rollout_free(struct rollout *r);
 
-/* Router noise from now on, of what acts and of the critic: cfg.router_noise or 0. */
+/* Sets the router noise of actor and critic: cfg.router_noise or 0. */
 void rollout_set_router_noise(struct rollout *r, double actor, double critic);
 
 /* Steps every environment cfg.steps times, then values and advantages. */
@@ -59,7 +58,7 @@ void rollout_collect(struct rollout *r, double gamma, double lambda,
                      struct rollout_stats *stats);
 void rollout_batch(const struct rollout *r, struct ppo_batch *out);
 
-/* 0 when the environments cannot be saved. */
+/* 0: the environments have no state. */
 size_t rollout_state_size(const struct rollout *r);
 void rollout_state_get(const struct rollout *r, void *out);
 void rollout_state_put(struct rollout *r, const void *in);

@@ -40,7 +40,7 @@ static int by_key(const void *a, const void *b)
     return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-/* *crc carried on over the metadata as ckpt.h tells; all values are strings. */
+/* *crc continued over the metadata (ckpt.h); all values are strings. */
 static int crc_meta(uint32_t *crc, const json_t *meta, struct err *e)
 {
     const char **keys = malloc(sizeof *keys * (json_object_size(meta) + 1));

@@ -5,11 +5,11 @@
  * header's "__metadata__" holds strings, "format" and "crc32" (ckpt.h) among them. The order of
  * tensors within a file is free, so files re-saved by other tools load.
  *
- * Reading checks length, header, names, shapes, types, CRC and finite values before anything is
- * given out. Nothing is allocated by what a header merely claims.
+ * Reading checks length, header, names, shapes, types, CRC and finite values before it returns data.
+ * No allocation depends on an unchecked number of the header.
  *
  * Errors: those of ckpt.h; the field is `what` of the file. Ownership: a struct safetensors owns its
- * header and borrows the bytes. Threads: pure. */
+ * header and borrows the bytes. Threads: pure functions. */
 #ifndef LEARN_SAFETENSORS_H
 #define LEARN_SAFETENSORS_H
 
@@ -22,7 +22,7 @@
 struct safetensors_tensor {
     char name[80];
     int rows, cols; /* cols 0: a vector */
-    float *at;      /* what is written, or where it is read to; NULL: looked at only */
+    float *at;      /* source or destination; NULL: only checked */
 };
 
 int safetensors_no_memory(struct err *e);
@@ -48,9 +48,9 @@ struct safetensors {
 
 /* The header alone, of a file of any program; meta is then NULL. */
 int safetensors_open(struct safetensors *f, const void *bytes, size_t n, struct err *e);
-/* What its metadata says; NULL: nothing. */
+/* The format in its metadata; NULL: none. */
 const char *safetensors_format(const struct safetensors *f);
-/* Our metadata, of this format. */
+/* ERR_INVALID if the metadata has another format. */
 int safetensors_need_format(struct safetensors *f, const char *format, struct err *e);
 void safetensors_close(struct safetensors *f);
 
@@ -60,18 +60,18 @@ int safetensors_int(int *out, const struct safetensors *f, const char *key,
                     struct err *e);
 int safetensors_u64(uint64_t *out, const struct safetensors *f, const char *key,
                     struct err *e);
-/* An err of a value in the metadata, as one of the file. */
+/* Turns an error of a value in the metadata into one of the file. */
 int safetensors_blame(const struct safetensors *f, const char *key, const struct err *why,
                       struct err *e);
 
-/* Exactly these tensors, and perhaps the trainer's, fill the file, and the CRC is right. */
+/* Does the file consist of exactly these tensors, and optionally the trainer's, with the right CRC? */
 int safetensors_check(const struct safetensors *f, const struct safetensors_tensor *t,
                       int count, struct err *e);
 /* The same without the CRC. */
 int safetensors_check_tensors(const struct safetensors *f,
                               const struct safetensors_tensor *t, int count,
                               struct err *e);
-/* Copies what safetensors_check has passed; ERR_NUMERIC for a number that is not finite. */
+/* Copies checked tensors; ERR_NUMERIC for a number that is not finite. */
 int safetensors_fill(const struct safetensors *f, const struct safetensors_tensor *t,
                      int count, struct err *e);
 /* The trainer's bytes, owned by the caller; NULL: the file has none. */

@@ -1,19 +1,19 @@
-/* teach.h - trained policies that show a student what to do.
+/* teach.h - teachers: trained policies whose decisions a student imitates.
  *
- * What is shown for a state s is the normalised geometric mean of the K teachers,
  *   p(a|s) = prod_k pi_k(a|s)^(1/K) / Z
- * the one distribution that is nearest to all of them in the mean of KL(p || pi_k). The
- * student visits the states and learns from p with a weight that falls to 0 (ppo.h:
- * imitate), as in kickstarting (Schmitt et al. 2018).
  *
- * A teacher of TEACH_ALL shows in every state. A teacher of a tag (env.h: the kind of episode)
- * shows in the states of that tag alone; in these only the teachers of the tag show.
+ * p is the normalised geometric mean of K teachers, the distribution with the smallest mean of
+ * KL(p || pi_k). The student visits the states and learns from p with a weight that decreases to 0
+ * (ppo.h: imitate), as in kickstarting (Schmitt et al. 2018).
  *
- * Teachers decide without router noise; their number of experts, units and layers is their
- * own, observations and actions are the student's.
+ * A teacher of TEACH_ALL is used in every state. A teacher of a tag (env.h) is used only in states of
+ * that tag; in these, only the teachers of the tag are.
  *
- * Ownership: the policies are borrowed. Errors: ERR_MEMORY. Threads: struct teachers is
- * shared read-only, struct teach_ws belongs to one thread. */
+ * Teachers decide without router noise. Their experts, units and layers may differ from the student's;
+ * observations and actions are the student's.
+ *
+ * Errors: ERR_MEMORY. Ownership: the policies are borrowed. Threads: struct teachers is shared
+ * read-only, struct teach_ws belongs to one thread. */
 #ifndef LEARN_TEACH_H
 #define LEARN_TEACH_H
 

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Fixed states, and who is chosen in them: what an update changes about the routes. */
+/* Fixed states and their chosen experts, to count the routes that an update changes. */
 struct probe {
     int n;      /* 0 until the first rollout */
     float *obs; /* (TRAIN_PROBE, obs_dim), owned */

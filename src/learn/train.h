@@ -1,23 +1,21 @@
-/* train.h - the training loop: rollouts and updates until the steps are used up.
+/* train.h - the training loop: rollouts and updates for a number of steps.
  *
- * Learning rate and entropy coefficient move from their start (ppo_cfg) to their end as
- * the steps are used up, and so does the weight of imitation, in a straight line. One call
- * to train_iterate is one rollout and one update, so the caller can show progress, save, or
- * stop between any two.
+ * Learning rate, entropy coefficient and the weight of imitation (linear) move from their start
+ * (ppo_cfg) to their end during the steps. train_iterate makes one rollout and one update, so the
+ * caller can show progress, save or stop after any iteration.
  *
- * Privileged critic (learn/priv_critic.h): advantages come from a critic that also sees the environment's
- * privileged observation. The policy's own critic learns the same returns, as online learning has
- * no other. The privileged critic is part of the training state only.
+ * Privileged critic (learn/priv_critic.h): it gives the advantages. The policy's own critic learns the
+ * same returns, as online learning has no other. The privileged critic is part of the training state
+ * only.
  *
- * Gates that latch (policy/gate.h) get no router noise from then on; flags and latches are part
- * of the state.
+ * A latched gate (policy/gate.h) gets no router noise; flags and latches are part of the state.
  *
- * Resuming: train_state_put into a loop of the same configuration, environments and
- * policy weights goes on bit for bit as if it had not been interrupted.
+ * Resuming: train_state_put into a loop of the same configuration, environments and policy weights
+ * continues bit for bit as without the interruption.
  *
- * Ownership: the policy is borrowed and written. Errors: ERR_NUMERIC when an update was not
- * finite; ERR_CORRUPT for a state of another configuration. Threads: not shared; results do
- * not depend on rollout.threads or ppo.threads. */
+ * Errors: ERR_NUMERIC if an update was not finite; ERR_CORRUPT for a state of another configuration.
+ * Ownership: the policy is borrowed and written. Threads: not shared; results do not depend on
+ * rollout.threads or ppo.threads. */
 #ifndef LEARN_TRAIN_H
 #define LEARN_TRAIN_H
 
@@ -31,13 +29,13 @@ struct train_cfg {
     int64_t steps;
     enum train_schedule schedule;
     double lr_end, entropy_end; /* critic_lr falls by the same share as lr */
-    double imitate_end; /* from ppo.imitate; without rollout.teachers neither counts */
+    double imitate_end;         /* from ppo.imitate; both need rollout.teachers */
     bool privileged;
     int priv_hidden, priv_layers;
     uint64_t seed;
 };
 
-#define TRAIN_PROBE 1000 /* states of the first rollout whose routes are watched */
+#define TRAIN_PROBE 1000 /* states of the first rollout whose routes are compared */
 
 struct train_row {
     int64_t iteration, steps; /* after this iteration */

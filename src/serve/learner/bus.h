@@ -1,11 +1,11 @@
-/* bus.h - the way of closed trajectories to the learner.
+/* bus.h - passes closed trajectories to the learner.
  *
- * Sending never blocks: when the queue is full the trajectory is dropped and counted,
- * since a learner that lags must not slow an answer down.
+ * Sending never blocks: if the queue is full, the trajectory is dropped and counted. So a slow learner
+ * does not slow an answer.
  *
- * A bus that leaves the process may keep what is under way in the store (stage, stored, restore,
- * delivered): a trajectory is staged instead of sent, written with the step that closed it, and
- * goes when that is safe.
+ * A bus between processes may keep trajectories in the store until they are delivered (stage, stored,
+ * restore, delivered): a trajectory is staged instead of sent, written with the step that closed it,
+ * and sent when it is durable.
  *
  * Implementations: bus_local.h (one process), bus_nats.h (many).
  * Threads: locked inside; any number of senders, one receiver. */
@@ -20,12 +20,12 @@ struct bus_stats {
     uint64_t queued;
 };
 
-/* A trajectory as bytes, for the store. Number 0 is the bus's own note. */
+/* A trajectory as bytes, for the store. Number 0 is the bus's own record. */
 struct bus_envelope {
     uint64_t number;
     const void *bytes;
-    size_t n;    /* 0: is done with */
-    int doubted; /* so often the answer was that it had been there before (outbox.h) */
+    size_t n;    /* 0: no longer needed */
+    int doubted; /* number of answers that it was a repeat (outbox.h) */
 };
 
 struct bus {
@@ -36,14 +36,14 @@ struct bus {
     void (*wake)(void *self); /* ends a wait */
     void (*stats)(void *self, struct bus_stats *out);
     void (*free)(void *self);
-    /* ---- NULL when nothing is kept ---- */
-    /* Instead of send. false: dropped; else the store is to keep *out, whose bytes stay where they
-     * are until `stored` has been told. */
+    /* ---- NULL if the store keeps nothing ---- */
+    /* Instead of send. false: dropped; else the store is to keep *out, whose bytes are borrowed until
+     * `stored` is called. */
     bool (*stage)(void *self, const struct traj *t, struct bus_envelope *out);
     void (*stored)(void *self, uint64_t number);
-    /* At the start: what the store kept, in the order of numbers. */
+    /* At the start: the records of the store, in the order of numbers. */
     int (*restore)(void *self, const struct bus_envelope *p, struct err *e);
-    /* The store need no longer keep those up to this number. */
+    /* The store may delete the records up to this number. */
     uint64_t (*delivered)(void *self);
 };
 

@@ -1,6 +1,6 @@
 /* bus_local.h - the bus inside one process: a bounded ring under a lock.
  *
- * A slot has room for the longest trajectory; only what is used is copied.
+ * A slot has room for the longest trajectory; only the used part is copied.
  * Threads: as bus.h. No allocation after bus_local_init. */
 #ifndef SERVE_BUS_LOCAL_H
 #define SERVE_BUS_LOCAL_H

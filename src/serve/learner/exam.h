@@ -1,9 +1,9 @@
-/* exam.h - how good are these weights? The same small emulated test each time.
+/* exam.h - the exam of weights: a small fixed emulation.
  *
  * score = mean over profiles, traces and chunks of reward / feat_reward_scale, greedy, on 2
  * generated traces of every kind in gen_kinds and the default video. The profiles are the four
- * built-in ones, or the one that added experts are for. Deterministic: the same weights score the
- * same. A learner keeps its last good weights if new ones score clearly worse.
+ * built-in ones, or the profile of added experts. Deterministic: the same weights have the same score.
+ * A learner keeps its last good weights if new ones score clearly worse.
  *
  * Measured: 5 ms on one core with the shipped policy. Threads: not shared; no allocation after
  * exam_new. */
@@ -23,11 +23,11 @@ struct exam *exam_new_profile(const struct policy_cfg *cfg, const struct qoe *qo
                               struct err *e);
 void exam_free(struct exam *x);
 
-/* NaN when the weights give something that is not finite. */
+/* NaN: the weights give a value that is not finite. */
 double exam_score(struct exam *x, const struct policy *p);
 
-/* Up to max observations (max, obs_dim) that the weights of the last score meet in it, evenly from
- * all profiles and traces; their number. */
+/* Up to max observations (max, obs_dim) of the emulation with the weights of the last score, evenly
+ * from all profiles and traces; returns their number. */
 int exam_observe(struct exam *x, float *obs, int max);
 
 #endif

@@ -16,7 +16,7 @@
 #include "serve/session/decide.h"
 #include "serve/learner/training.h"
 
-/* What an operator wants done; `updates` counts for experts whose bit is set. */
+/* Orders of an operator; `updates` is valid for experts whose bit is set. */
 struct orders {
     bool reset;
     uint64_t aside[2];
@@ -36,7 +36,7 @@ struct learner {
     float *obs, *reward, *logp;
     uint32_t *mask;
     int *action;
-    enum curve_kind untold; /* what the unpublished weights come from */
+    enum curve_kind untold; /* the origin of unpublished weights */
     atomic_uint_fast64_t misfits;
     struct vitals *vitals;
     pthread_mutex_t lock; /* of stats, vital and orders */
@@ -63,7 +63,7 @@ void learner_look(struct learner *l)
     pthread_mutex_unlock(&l->lock);
 }
 
-/* What happened, for the curve. */
+/* Adds a point to the curve. */
 static void learner_note(struct learner *l, enum curve_kind kind, double now)
 {
     if (!l->cfg.curve) return;
@@ -84,8 +84,7 @@ static void learner_note(struct learner *l, enum curve_kind kind, double now)
     curve_add(l->cfg.curve, &p);
 }
 
-/* The experts that a restored state sets aside, in the weights that are published: the version is
- * the same. */
+/* Publishes the experts that a restored state has disabled, under the same version. */
 static int show_busy(struct learner *l, struct err *e)
 {
     if (!l->stats.actor_busy && !l->stats.critic_busy) return 0;
@@ -192,7 +191,7 @@ static void add(struct learner *l)
         if (others->self) others->teach(others->self, &o, t->place);
         return;
     }
-    (void)online_add(l->common.online, &o); /* what it refuses it counts */
+    (void)online_add(l->common.online, &o); /* refused ones are counted */
 }
 
 void learner_reset_gates(struct learner *l)
@@ -202,7 +201,7 @@ void learner_reset_gates(struct learner *l)
     pthread_mutex_unlock(&l->lock);
 }
 
-/* Who would be busy if all orders were carried out. */
+/* The busy experts after all orders. */
 static uint64_t busy_then(const struct learner *l, enum ppo_which which)
 {
     uint64_t busy = which == PPO_ACTOR ? l->stats.actor_busy : l->stats.critic_busy;
@@ -233,7 +232,7 @@ int learner_disable_expert(struct learner *l, enum ppo_which which, int expert,
     }
     pthread_mutex_unlock(&l->lock);
     if (rc)
-        err_field(e, rc, "expert", "%d is the last idle expert: somebody has to decide",
+        err_field(e, rc, "expert", "%d is the last idle expert and cannot be disabled",
                   expert);
     return rc;
 }
@@ -251,7 +250,7 @@ static int obey(struct learner *l, double now, struct err *e)
     for (int w = 0; w < 2; w++)
         for (int k = 0; k < MIX_EXPERTS_MAX; k++) {
             if (!(orders.aside[w] >> k & 1)) continue;
-            /* an update in between may have taken the last other one: then it stays */
+            /* fails if an update disabled the last other expert meanwhile */
             if (!online_disable_expert(l->common.online, (enum ppo_which)w, k,
                                        orders.updates[w][k], NULL))
                 changed = true;
@@ -265,8 +264,8 @@ static int obey(struct learner *l, double now, struct err *e)
     return rc ? rc : 1;
 }
 
-/* What could not be published when it was learned. Until it is, nothing new is taken: what is
- * announced is then all that was received. 1: it is now. */
+/* Publishes weights that could not be published before. Until then the bus is not read, so an
+ * announcement covers everything received. 1: published. */
 static int publish_again(struct learner *l, double now, struct err *e)
 {
     if (!l->common.unpublished) return 0;
@@ -284,7 +283,7 @@ static int take_turn(struct learner *l, double wait_s, double now, struct err *e
         refresh_stats(l);
         return rc;
     }
-    /* stop taking when a batch is full: the bus is the longer queue */
+    /* stop reading when a batch is full: the bus is the longer queue */
     while (!online_ready(l->common.online) &&
            !(others->self && others->ready(others->self)) &&
            l->bus->receive(l->bus->self, &l->traj, wait_s)) {

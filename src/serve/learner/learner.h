@@ -1,17 +1,17 @@
-/* learner.h - from closed trajectories to published weights and checkpoints.
+/* learner.h - the learner: turns closed trajectories into published weights and checkpoints.
  *
- * One turn takes what the bus has, makes an update if a batch is full (training.h), and publishes the
- * result as the next version. Weights that are not finite or clearly worse in the exam are never
- * published. The thread that takes turns is the only writer of weights.
+ * One turn reads the bus, makes an update if a batch is full (training.h), and publishes the result as
+ * the next version. Weights that are not finite or clearly worse in the exam are never published. The
+ * thread that takes turns is the only writer of weights.
  *
- * Trajectories of profiles with experts of their own go to `others`, whose turns and checkpoints are
- * taken along.
+ * Trajectories of profiles with added experts go to `others`, which has its turn and its checkpoints
+ * at the same time.
  *
- * Any thread may place an operator's order (reset the gates, set an expert aside). The next turn
- * carries it out; an expert set aside is a new version.
+ * Any thread may give an operator's order (reset the gates, disable an expert). The next turn carries it
+ * out; disabling an expert makes a new version.
  *
- * A checkpoint is policy.safetensors in the data folder, with the optimiser's state, so that a
- * restart learns on. The previous one stays as policy.safetensors.prev.
+ * A checkpoint is policy.safetensors in the data folder, with the optimiser's state, so learning
+ * continues after a restart. The previous one stays as policy.safetensors.prev.
  *
  * Errors: ERR_NUMERIC an update was rolled back (counted; learning goes on), ERR_IO the
  * checkpoint could not be written (the old one stays). Threads: turn and checkpoint belong to
@@ -28,17 +28,17 @@
 
 struct learner;
 
-/* What learns by itself, on the learner's thread. self NULL: nothing does. */
+/* Other learners on the learner's thread. self NULL: none. */
 struct learner_others {
     void *self;
-    uint64_t (*id)(void *self, int tag);    /* among nodes; 0: of nobody. Any thread */
-    int (*tag_of)(void *self, uint64_t id); /* -1: of nobody */
-    /* t->tag says whose. place: in the stream, 0: there is none. */
+    uint64_t (*id)(void *self, int tag); /* id among nodes; 0: unknown tag. Any thread */
+    int (*tag_of)(void *self, uint64_t id); /* -1: unknown id */
+    /* t->tag names the learner. place: in the stream; 0: no stream. */
     void (*teach)(void *self, const struct online_trajectory *t, uint64_t place);
     bool (*ready)(void *self); /* a batch is full */
-    /* Learns where one is. A negative code: an update was rolled back, or not published. */
+    /* Makes updates of full batches. Negative: an update was rolled back, or not published. */
     int (*turn)(void *self, double now, struct err *e);
-    int (*save)(void *self, struct err *e); /* what was learned since the last time */
+    int (*save)(void *self, struct err *e); /* checkpoints, if anything was learned */
 };
 
 struct learner_cfg {
@@ -47,16 +47,15 @@ struct learner_cfg {
     struct learner_others others;
     struct curve
         *curve; /* takes a point of every update and version; borrowed, may be NULL */
-    /* Called with each new version before anybody decides by it. After a failure it is called again
-     * in every turn, and nothing is taken from the bus before it has succeeded. NULL: nobody
-     * wants to know. */
+    /* Called with each new version before it is used for decisions. After a failure it is called again
+     * in every turn, and the bus is not read until it succeeds. May be NULL. */
     int (*announce)(void *ctx, const struct policy *p, double now, double score,
                     struct err *e);
     void *announce_ctx;
 };
 
-/* Goes on from `start` (copied) and, when given, the state a checkpoint held; a state of
- * another configuration is passed over and *fresh set. published and bus are borrowed. */
+/* Continues from `start` (copied) and, if not NULL, the state of a checkpoint. A state of another
+ * configuration is ignored and *fresh set. published and bus are borrowed. */
 struct learner *learner_new(const struct learner_cfg *cfg, const struct policy *start,
                             const void *state, size_t state_n, bool *fresh,
                             struct published *published, const struct bus *bus,
@@ -67,49 +66,49 @@ void learner_free(struct learner *l);
 int learner_turn(struct learner *l, double wait_s, double now, struct err *e)
     __attribute__((warn_unused_result));
 
-/* Does nothing when nothing was learned since the last one. */
+/* Does nothing if nothing was learned since the last one. */
 int learner_checkpoint(struct learner *l, struct err *e)
     __attribute__((warn_unused_result));
 
-/* Goes on from other weights and, when given, another learner's state (as learner_new); they are
- * published. What was buffered is gone. ERR_MEMORY: nothing has changed. For the thread that takes
- * turns. */
+/* Continues from other weights and, if not NULL, another learner's state (as learner_new), and
+ * publishes them. Buffered steps are dropped. ERR_MEMORY: nothing has changed. For the thread that
+ * takes turns. */
 int learner_resume(struct learner *l, const struct policy *p, const void *state,
                    size_t state_n, bool *fresh, double published_at, struct err *e)
     __attribute__((warn_unused_result));
-/* The state of what learns, as a checkpoint has it; owned by the caller. For announce. */
+/* The learner's state as in a checkpoint; owned by the caller. For announce. */
 int learner_state(void **out, size_t *n, const struct learner *l, struct err *e)
     __attribute__((warn_unused_result));
 
-/* Is all that was received in its state, or refused? Else some of it waits for an update. */
+/* Is every received trajectory in its state, or refused? false: some wait for an update. */
 bool learner_settled(const struct learner *l);
 
-/* Is what it has learned published? Else learner_policy is newer than the published. */
+/* Are its newest weights published? false: learner_policy is newer. */
 bool learner_published(const struct learner *l);
 const struct policy *learner_policy(const struct learner *l);
 
 void learner_stats(struct learner *l, struct online_stats *out);
-/* Trajectories with more levels than the policy has actions: passed over. Any thread. */
+/* Ignored trajectories, with more levels than the policy has actions. Any thread. */
 uint64_t learner_misfits(const struct learner *l);
-/* Of the weights that were measured last: by an update that was published, or by learner_look. */
+/* Of the last measured weights: by a published update, or by learner_look. */
 void learner_vitals(struct learner *l, struct vitals_stats *out);
 
-/* Measures the weights there are, which takes some 10 ms: apart, so that no start waits for it. For
- * the thread that takes the turns. */
+/* Measures the current weights, about 10 ms, so a start does not include it. For the thread that takes
+ * turns. */
 void learner_look(struct learner *l);
 
 /* ---- any thread ---- */
 
 void learner_reset_gates(struct learner *l);
-/* As online_disable_expert. ERR_CONFLICT is also told when the last idle one is already on order. */
+/* As online_disable_expert. Orders that wait count for ERR_CONFLICT. */
 int learner_disable_expert(struct learner *l, enum ppo_which which, int expert,
                            int updates, struct err *e)
     __attribute__((warn_unused_result));
 
 /* ---- before the first turn ---- */
 
-/* Gates as the metadata of a checkpoint tell them (gate.actor, gate.critic), for a start without
- * the learner's state. What is missing or of other experts is passed over. */
+/* Sets the gates from the metadata of a checkpoint (gate.actor, gate.critic), for a start without the
+ * learner's state. Missing gates and those of other experts are ignored. */
 void learner_gates(struct learner *l, const struct ckpt_meta *meta);
 
 #endif

@@ -1,9 +1,9 @@
-/* training.h - one policy in training: what learns, its exam, and where its weights are published.
+/* training.h - one policy in training: its online learner, exam and published weights.
  *
  * The common policy (learner.h) and each profile with added experts (added.h) are one each.
- * New weights are announced (a file, a note to other nodes) before anybody decides by them: after
- * a crash no other weights get the number of a version that somebody was answered by. Weights
- * that could not be announced or published stay `unpublished`; the caller tries again.
+ * New weights are announced (a file, a message to other nodes) before they are used for decisions. So
+ * after a crash no other weights get the number of a version that decided. Weights that could not be
+ * announced or published stay `unpublished`; the caller tries again.
  *
  * Threads: belongs to the thread that learns. */
 #ifndef SERVE_TRAINING_H
@@ -21,13 +21,13 @@ struct training {
     struct online *online; /* owned */
     struct exam *exam;     /* owned: training_release */
     struct published *published;
-    training_announce *announce; /* NULL: nobody wants to know */
+    training_announce *announce; /* may be NULL */
     void *ctx;
-    bool unsaved;     /* what was learned is in no checkpoint yet */
+    bool unsaved;     /* newer than the last checkpoint */
     bool unpublished; /* online has newer weights than published */
 };
 
-/* t->exam and t->published are set. Learns on from `start` (copied). */
+/* t->exam and t->published are set. Continues from `start` (copied). */
 int training_start(struct training *t, const struct online_cfg *cfg,
                    const struct policy *start, struct err *e)
     __attribute__((warn_unused_result));
@@ -39,7 +39,7 @@ int training_update(struct training *t, double now, int *failed, struct err *e);
 int training_publish(struct training *t, double now, struct err *e)
     __attribute__((warn_unused_result));
 
-/* What learns, as a checkpoint has it; *out owned by the caller. */
+/* The learner's state as in a checkpoint; *out owned by the caller. */
 int training_state(void **out, size_t *n, const struct training *t, struct err *e)
     __attribute__((warn_unused_result));
 

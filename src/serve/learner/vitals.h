@@ -1,8 +1,7 @@
-/* vitals.h - can the served policy still learn? Its plasticity (learn/plasticity.h) after every
- * update, on observations that stay the same.
+/* vitals.h - plasticity of the served policy (learn/plasticity.h) after every update.
  *
- * The observations are drawn once, from what the weights of the start meet in the exam's
- * emulation, so that a figure moves only because the weights did.
+ * The observations are fixed: the start weights meet them in the exam's emulation. So a figure changes
+ * only if the weights change.
  *
  * Threads: not shared; no allocation after vitals_new. */
 #ifndef SERVE_VITALS_H
@@ -14,15 +13,15 @@
 #define VITALS_TAU .025 /* a unit whose score is at most this is dormant */
 #define VITALS_EXPERTS 16
 
-/* What the states that reach an expert make of one of its layers. */
+/* One layer of an expert, over the states that reach it. */
 struct vitals_layer {
     double dormant, rank, effective, approx, abs_approx, feature;
     double weight_rms; /* of the layer's weights */
 };
 
 struct vitals_expert {
-    bool reached; /* else nothing but the weights was measured */
-    double share; /* of the states, those it is the chosen one of */
+    bool reached; /* false: only the weights were measured */
+    double share; /* of the states, those that chose it */
     struct vitals_layer layer[MIX_LAYERS_MAX];
     double head_rms;
 };
@@ -39,7 +38,7 @@ struct vitals_net {
 };
 
 struct vitals_stats {
-    bool known; /* there are figures: there was an update, and they were finite */
+    bool known; /* there was an update, and its figures were finite */
     struct vitals_net actor, critic;
 };
 
