@@ -12,7 +12,7 @@
 #include "serve/learner/training.h"
 
 enum { TAGS = 256, BATCH = 1024, OBSERVED = 1024 };
-static const double AGAIN_S = 1; /* what could not be published waits so long */
+static const double AGAIN_S = 1; /* pause before another try to publish */
 
 #define ADDED_PATH 600
 
@@ -22,15 +22,15 @@ struct entry {
     struct qoe qoe;
     int tag;
     double since;
-    struct training training; /* exam and online may be NULL: nothing learns here */
+    struct training training; /* exam and online may be NULL: no learner here */
     struct policy base;       /* view of the frozen mixture, for added_look */
     struct added *table;
     double base_score, score; /* score: of the newest weights, if nothing learns */
-    uint64_t read;            /* place in the stream up to which it was given something */
-    uint64_t position;        /* and up to which that is in its weights */
+    uint64_t read;            /* place in the stream of its last trajectory */
+    uint64_t position;        /* place up to which its weights have learned */
     double tried_at;          /* when unpublished weights were tried last */
 
-    /* under the table's lock */
+    /* guarded by the table's lock */
     int users;
     bool gone;
     double share_sum;
@@ -51,7 +51,7 @@ struct added {
     struct policy_added *shape; /* source of a and tau for the next; NULL: none yet */
 };
 
-/* One that is to be made. */
+/* The arguments of added_entry_new. */
 struct added_making {
     const char *name;
     uint64_t id;
@@ -78,7 +78,7 @@ struct added *added_new(const struct added_cfg *cfg, struct err *e)
     assert(cfg->max >= 0 && cfg->max <= SERVICE_ADDED);
     struct added *g = calloc(1, sizeof *g);
     if (!g) {
-        err_set(e, ERR_MEMORY, "no memory for grown profiles");
+        err_set(e, ERR_MEMORY, "no memory for profiles with added experts");
         return NULL;
     }
     g->cfg = *cfg;
@@ -124,24 +124,24 @@ static struct entry *added_by_name(const struct added *g, const char *name)
     return NULL;
 }
 
-static struct entry *by_id(const struct added *g, uint64_t id)
+static struct entry *added_by_id(const struct added *g, uint64_t id)
 {
     for (int i = 0; i < g->n; i++)
         if (g->at[i]->id == id) return g->at[i];
     return NULL;
 }
 
-static struct entry *by_tag(const struct added *g, int tag)
+static struct entry *added_by_tag(const struct added *g, int tag)
 {
     for (int i = 0; i < g->n; i++)
         if (g->at[i]->tag == tag) return g->at[i];
     return NULL;
 }
 
-static int take_tag(struct added *g)
+static int added_take_tag(struct added *g)
 {
     int tag = g->next_tag;
-    while (by_tag(g, tag))
+    while (added_by_tag(g, tag))
         tag = tag + 1 < TAGS ? tag + 1 : ADDED_TAG;
     g->next_tag = tag + 1 < TAGS ? tag + 1 : ADDED_TAG;
     return tag;
@@ -207,7 +207,7 @@ static int added_write(struct added *g, const struct entry *e, struct err *err)
     return rc;
 }
 
-/* Saved, unless it is removed meanwhile: then its file goes again. */
+/* Writes the file, and deletes it if the profile is removed meanwhile. */
 static int added_keep(struct added *g, struct entry *e, struct err *err)
 {
     pthread_mutex_lock(&g->lock);
@@ -220,7 +220,7 @@ static int added_keep(struct added *g, struct entry *e, struct err *err)
     e->training.unsaved = rc != 0;
     pthread_mutex_lock(&g->lock);
     gone = e->gone;
-    if (!gone) g->saving = NULL; /* from here on who removes it takes its file as well */
+    if (!gone) g->saving = NULL; /* from here on added_remove deletes the file */
     pthread_mutex_unlock(&g->lock);
     if (!gone) return rc;
     char path[ADDED_PATH];
@@ -233,7 +233,7 @@ static int added_keep(struct added *g, struct entry *e, struct err *err)
 
 /* ---- making */
 
-/* What can be told of the newest weights, but for what decisions add up. */
+/* Updates the figures, except those that decisions count. */
 static void added_describe(struct added *g, struct entry *e)
 {
     const struct policy *now = added_policy(e);
@@ -270,7 +270,7 @@ static struct entry *added_entry_new(struct added *g, const struct added_making 
     if (!made) {
         policy_free(m->policy);
         exam_free(m->exam);
-        err_set(e, ERR_MEMORY, "no memory for a grown profile");
+        err_set(e, ERR_MEMORY, "no memory for a profile with added experts");
         return NULL;
     }
     snprintf(made->name, sizeof made->name, "%s", m->name);
@@ -294,13 +294,13 @@ fail:
     return NULL;
 }
 
-/* Adds experts to base for what viewers of this profile see. */
-static int added_sprout(struct added *g, struct policy *base, struct exam *exam,
-                        struct err *e)
+/* Adds experts to base, for the observations of the profile. */
+static int added_new_experts(struct added *g, struct policy *base, struct exam *exam,
+                             struct err *e)
 {
     struct policy_added_cfg cfg = {g->cfg.experts, g->cfg.gate};
     float *obs = malloc(OBSERVED * (size_t)base->cfg.obs_dim * sizeof *obs);
-    if (!obs) return err_set(e, ERR_MEMORY, "no memory for a grown profile");
+    if (!obs) return err_set(e, ERR_MEMORY, "no memory for a profile with added experts");
     (void)exam_score(exam, base);
     int n = exam_observe(exam, obs, OBSERVED);
     int rc = policy_add(base, &cfg, obs, n, g->cfg.online.seed, e);
@@ -337,7 +337,7 @@ static void added_enter(struct added *g, struct entry *made)
     if (made) added_describe(g, made);
     pthread_mutex_lock(&g->lock);
     if (made) {
-        made->tag = take_tag(g);
+        made->tag = added_take_tag(g);
         g->at[g->n++] = made;
         if (g->n > 1) g->frozen = true;
     }
@@ -345,7 +345,7 @@ static void added_enter(struct added *g, struct entry *made)
     pthread_mutex_unlock(&g->lock);
 }
 
-/* The first profile's a and tau are everybody's: kept for the next one. */
+/* Keeps the first profile's a and tau for the next ones. */
 static int added_keep_shape(struct added *g, const struct policy *p, struct err *e)
 {
     struct policy_added *copy = policy_added_clone(p->added, e);
@@ -358,10 +358,9 @@ static int added_keep_shape(struct added *g, const struct policy *p, struct err 
     return 0;
 }
 
-/* An entry of weights that were made before: read from a file, or taken from another node.
- * m->policy is taken. */
-static int added_revive(struct entry **made, struct added *g, struct added_making *m,
-                        bool examine, struct err *e)
+/* An entry of existing weights, from a file or another node. m->policy is taken. */
+static int added_entry_restore(struct entry **made, struct added *g,
+                               struct added_making *m, bool examine, struct err *e)
 {
     if (examine) m->exam = exam_new_profile(&m->policy->cfg, m->qoe, e);
     if (examine && !m->exam) {
@@ -373,9 +372,10 @@ static int added_revive(struct entry **made, struct added *g, struct added_makin
     struct online *online = (*made)->training.online;
     (*made)->position = m->position;
     if (online && m->state && online_state_put(online, m->state, m->state_n, NULL))
-        log_event(g->cfg.log, LOG_WARN, "grown",
-                  "%s: the optimiser is of another configuration: starting anew",
-                  m->name);
+        log_event(
+            g->cfg.log, LOG_WARN, "grown",
+            "%s: the optimiser is of another configuration: starting with a new one",
+            m->name);
     return added_keep_shape(g, added_policy(*made), e);
 }
 
@@ -387,12 +387,12 @@ int added_add(struct added *g, uint64_t id, const char *name, const struct qoe *
         policy_free(base);
         return rc == 1 ? 0 : rc;
     }
-    base->actor->busy = base->critic->busy = 0; /* no update would let them in again */
+    base->actor->busy = base->critic->busy = 0; /* no update would enable them */
     struct policy_cfg whole = base->cfg;
     whole.added = (struct policy_added_cfg){g->cfg.experts, g->cfg.gate};
     struct entry *made = NULL;
     struct exam *exam = exam_new_profile(&whole, qoe, e);
-    if (!exam || added_sprout(g, base, exam, e)) {
+    if (!exam || added_new_experts(g, base, exam, e)) {
         exam_free(exam);
         policy_free(base);
         rc = ERR_MEMORY;
@@ -430,7 +430,7 @@ void added_remove(struct added *g, const char *name)
         e->next = g->removed;
         g->removed = e;
     }
-    bool busy = e && g->saving == e; /* then the writer removes what it wrote */
+    bool busy = e && g->saving == e; /* then the writer deletes the file */
     pthread_mutex_unlock(&g->lock);
     if (!busy && added_path(path, g, name)) unlink(path);
 }
@@ -472,7 +472,7 @@ int added_tag(struct added *g, const char *name, double *since)
 uint64_t added_id(struct added *g, int tag)
 {
     pthread_mutex_lock(&g->lock);
-    const struct entry *e = by_tag(g, tag);
+    const struct entry *e = added_by_tag(g, tag);
     uint64_t id = e ? e->id : 0;
     pthread_mutex_unlock(&g->lock);
     return id;
@@ -481,7 +481,7 @@ uint64_t added_id(struct added *g, int tag)
 int added_tag_of(struct added *g, uint64_t id)
 {
     pthread_mutex_lock(&g->lock);
-    const struct entry *e = by_id(g, id);
+    const struct entry *e = added_by_id(g, id);
     int tag = e ? e->tag : -1;
     pthread_mutex_unlock(&g->lock);
     return tag;
@@ -491,7 +491,7 @@ int added_decide(struct verdict *out, struct added *g, int tag, struct decider *
                  const struct view *v, double u)
 {
     pthread_mutex_lock(&g->lock);
-    struct entry *e = by_tag(g, tag);
+    struct entry *e = added_by_tag(g, tag);
     if (e) e->users++;
     pthread_mutex_unlock(&g->lock);
     if (!e) return -1;
@@ -513,12 +513,12 @@ int added_decide(struct verdict *out, struct added *g, int tag, struct decider *
 void added_teach(struct added *g, const struct online_trajectory *t, uint64_t place)
 {
     pthread_mutex_lock(&g->lock);
-    struct entry *e = by_tag(g, t->tag);
+    struct entry *e = added_by_tag(g, t->tag);
     pthread_mutex_unlock(&g->lock);
     if (place < g->place) added_forget(g); /* the stream was made anew */
     g->place = place;
     if (!e || !e->training.online || (place && place <= e->position)) return;
-    (void)online_add(e->training.online, t); /* what it refuses it counts */
+    (void)online_add(e->training.online, t); /* refused ones are counted */
     e->read = place;
 }
 
@@ -611,7 +611,7 @@ int added_encode(void **out, size_t *n, struct added *g, const char *name, struc
 
 /* ---- restart */
 
-static void put_aside(const char *path)
+static void added_rename_to_bad(const char *path)
 {
     char bad[ADDED_PATH + 8];
     snprintf(bad, sizeof bad, "%s.bad", path);
@@ -631,11 +631,12 @@ static uint64_t u64_of(const struct ckpt_meta *meta, const char *key, int base)
 }
 
 /* *since: when the experts were added. */
-static int load_file(struct added_making *m, void **state, double *since,
-                     const char *path, struct err *e)
+static int added_load_file(struct added_making *m, void **state, double *since,
+                           const char *path, struct err *e)
 {
     struct ckpt_meta *meta = calloc(1, sizeof *meta);
-    if (!meta) return err_set(e, ERR_MEMORY, "no memory for a grown profile");
+    if (!meta)
+        return err_set(e, ERR_MEMORY, "no memory for a profile with added experts");
     struct err why = {0};
     m->policy = ckpt_load_any(path, meta, state, &m->state_n, &why);
     if (m->policy && !m->policy->added) {
@@ -667,7 +668,7 @@ int added_restore(struct added *g, const char *name, const struct qoe *qoe,
     struct entry *made = NULL;
     void *state = NULL;
     double since = 0;
-    rc = load_file(&m, &state, &since, path, e);
+    rc = added_load_file(&m, &state, &since, path, e);
     if (!rc && (m.policy->cfg.obs_dim != serving->obs_dim ||
                 m.policy->cfg.actions != serving->actions)) {
         rc = err_field(e, ERR_INVALID, path,
@@ -678,10 +679,10 @@ int added_restore(struct added *g, const char *name, const struct qoe *qoe,
         policy_free(m.policy);
     } else if (!rc) {
         /* what is of other nodes was examined by the one that learned it */
-        rc = added_revive(&made, g, &m, g->cfg.learn || !m.id, e);
+        rc = added_entry_restore(&made, g, &m, g->cfg.learn || !m.id, e);
     }
     if (made) made->since = since;
-    if (rc && rc != ERR_MEMORY) put_aside(path);
+    if (rc && rc != ERR_MEMORY) added_rename_to_bad(path);
     added_enter(g, rc ? NULL : made);
     if (rc) added_entry_free(made);
     free(state);
@@ -700,8 +701,8 @@ static struct entry *added_nodes_find(struct added *g, uint64_t id)
 }
 
 /* Newer weights of one that is here. */
-static int renew(struct added *g, struct entry *e, const struct added_taken *t,
-                 struct err *err)
+static int added_replace_weights(struct added *g, struct entry *e,
+                                 const struct added_taken *t, struct err *err)
 {
     struct policy base = policy_frozen(added_policy(e));
     struct policy *p = policy_clone(&base, err);
@@ -740,7 +741,7 @@ static int added_nodes_make(struct added *g, const struct added_taken *t, double
                              .state = t->state,
                              .state_n = t->state_n};
     struct entry *made = NULL;
-    rc = added_revive(&made, g, &m, g->cfg.learn, e);
+    rc = added_entry_restore(&made, g, &m, g->cfg.learn, e);
     if (!rc) {
         made->read = t->position;
         /* a file that cannot be written now is tried again with the next ones */
@@ -756,7 +757,7 @@ int added_take(struct added *g, const struct added_taken *t, double now, struct 
     struct entry *is = g->cfg.learn ? NULL : added_nodes_find(g, t->id);
     if (is) {
         policy_free(t->base);
-        return renew(g, is, t, e);
+        return added_replace_weights(g, is, t, e);
     }
     if (!t->base) return err_set(e, ERR_ABSENT, "are of weights that are not here");
     int rc = policy_add_copy(t->base, t->experts, e);

@@ -88,7 +88,7 @@ static int added_part_open(void **self, struct service *s, const void *cfg, stru
     return 0;
 }
 
-/* The learner's turns and those of peers do it else. */
+/* With a learner or peers, their turns do it. */
 static void added_part_tick(void *self, double now)
 {
     const struct added_state *a = self;
@@ -108,7 +108,7 @@ static void added_part_stats(void *self, void *out)
 {
     const struct added_state *a = self;
     struct added_stats *stats = out;
-    /* a learner that stands by has those of when it led */
+    /* a standby learner has old figures */
     if (!a->service->learner || service_learning(a->service))
         stats->n = added_stats(stats->at, a->added);
 }
@@ -157,7 +157,7 @@ static bool added_part_grows(void *self, const char *name)
     return added_tag(a->added, name, NULL) >= 0;
 }
 
-/* Experts of its own keep the weights that they learned. */
+/* A profile with added experts cannot change the QoE weights that these learned. */
 static int added_part_profile_check(void *self, const struct profile *p, struct err *e)
 {
     const struct added_state *a = self;
@@ -190,8 +190,8 @@ static int grow(struct added_state *a, const struct profile *p, struct err *e)
     return rc;
 }
 
-/* This profile has experts of its own, in a file that a start will look for. Among peers the learner
- * has them, and gives them again. */
+/* Stores that the profile has added experts, so a start expects the file. Among peers the learner has
+ * them and publishes them again. */
 static void mark(struct service *s, const struct profile *p)
 {
     struct err why = {0};
@@ -215,7 +215,7 @@ static void added_part_gone(void *self, const char *name)
     added_remove(a->added, name);
 }
 
-/* What cannot be restored has not grown: the profile is answered by the common policy. */
+/* A profile that cannot be restored is answered by the common policy. */
 static void added_part_restored(void *self, const struct profile *p)
 {
     struct added_state *a = self;

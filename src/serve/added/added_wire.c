@@ -159,6 +159,6 @@ struct policy_added *added_wire_get_experts(const struct policy_cfg *base,
     }
     if (p.ok && pack_over(&p) && h.version) return g;
     policy_added_free(g);
-    err_set(e, ERR_CORRUPT, "hold numbers that cannot be");
+    err_set(e, ERR_CORRUPT, "hold numbers out of range");
     return NULL;
 }
