@@ -163,8 +163,8 @@ static const struct harmed {
     const char *file, *says[DAMAGES]; /* one of the lines, which names the file */
 } HARMED[] = {
     {"untagged.state",
-     {"untagged.state is not there: restore it from a backup", "is put aside as .bad",
-      "is put aside as .bad"}},
+     {"untagged.state is not there: restore it from a backup", "is renamed to .bad",
+      "is renamed to .bad"}},
     {"policy.safetensors",
      {"policy.safetensors is not there: restore it from a backup", "error  policy",
       "error  policy"}},
