@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { ABRD, Daemon, done, folder, test } from './lib/daemon.mjs';
+import { ABRD, Daemon, done, folder, lasting, test } from './lib/daemon.mjs';
 
 const compose = 'deploy/compose', kubernetes = 'deploy/kubernetes';
 const walk = dir => readdirSync(dir).flatMap(f => {
@@ -53,9 +53,9 @@ const started = [];
 await test('configurations start the daemon', async () => {
     for (const f of ofKind('.conf').filter(x => !x.endsWith('nats.conf'))) {
         const name = f.replaceAll(/[/.]/g, '-');
-        const d = await Daemon.start(['--config', f, '--bind', '127.0.0.1', '--data', join(folder, name),
+        const d = lasting(await Daemon.start(['--config', f, '--bind', '127.0.0.1', '--data', join(folder, name),
             '--admin-token-file', join(folder, `${name}.token`),
-            ...(/^role/m.test(text(f)) ? ['--bus', 'nats://127.0.0.1:1'] : [])]);
+            ...(/^role/m.test(text(f)) ? ['--bus', 'nats://127.0.0.1:1'] : [])]));
         assert.ok(d.url, `${f}: ${d.output}`);
         started.push({ f, d, role: /^role = (.*)$/m.exec(text(f))?.[1] ?? 'standalone' });
     }
