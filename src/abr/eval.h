@@ -38,14 +38,14 @@ struct eval_cfg {
 
 struct eval_cfg eval_cfg_default(void);
 
-/* The level of chunk 0, -1 when the policy chooses it; and whether a trace is left out. For callers
- * that replay what was scored (replay.h). */
+/* For callers that replay scored sessions (replay.h). eval_first_level returns the level of chunk
+ * 0, or -1 if the policy chooses it. eval_excludes returns true if the trace is left out. */
 int eval_first_level(const struct eval_cfg *cfg);
 bool eval_excludes(const struct eval_cfg *cfg, const char *name);
 
 /* One policy on one profile: per-trace means per counted chunk. */
 struct eval_row {
-    const char *policy; /* borrowed: moe:FILE has the length of a path */
+    const char *policy; /* borrowed, since moe:FILE may be as long as a path */
     char profile[64];
     struct qoe qoe;
     int n;             /* traces */
@@ -75,8 +75,8 @@ void eval_paired(double *mean, double *lo, double *hi, const struct eval_row *a,
 void eval_paired_stall(double *mean, double *lo, double *hi, const struct eval_row *a,
                        const struct eval_row *b, uint64_t seed);
 
-/* A row's share of the oracle's score (same profile, same traces): the ratio of their sums, traces
- * resampled in pairs. Meaningful when the oracle's mean is above 0. */
+/* A row's share of the oracle's score on the same profile and traces: the ratio of their sums.
+ * Traces are resampled in pairs. Meaningful only if the oracle's mean is above 0. */
 void eval_share(double *share, double *lo, double *hi, const struct eval_row *a,
                 const struct eval_row *oracle, uint64_t seed);
 
@@ -90,18 +90,18 @@ void eval_gap_closed(double *share, double *lo, double *hi, const struct eval_ro
  * the bound is wrong. */
 int eval_above_bound(const struct eval_row *a, const struct eval_row *oracle);
 
-/* Paired relative gain of a over b: (mean a - mean b) / |mean b|, the interval from
- * resampling traces once for both means. */
+/* Paired relative gain of a over b: (mean a - mean b) / |mean b|. For the interval, each resample
+ * of the traces serves both means. */
 void eval_gain(double *gain, double *lo, double *hi, const struct eval_row *a,
                const struct eval_row *b, uint64_t seed);
 
-/* The sum of a's means over that of b's, for k pairs of rows (profiles), traces resampled once for all.
- * Meaningful when b's sum is above 0. */
+/* The sum of a's means divided by the sum of b's means, for k pairs of rows (profiles). Each
+ * resample of the traces serves all rows. Meaningful only if b's sum is above 0. */
 void eval_ratio(double *ratio, double *lo, double *hi, const struct eval_row *const *a,
                 const struct eval_row *const *b, int k, uint64_t seed);
 
-/* Mean gain over k pairs of rows (profiles). One resampling of traces serves all profiles, since they
- * were played on the same traces. All a[i]->n are equal. */
+/* Mean gain over k pairs of rows (profiles). Each resample of the traces serves all profiles, since
+ * they were played on the same traces. All a[i]->n are equal. */
 void eval_gain_mean(double *gain, double *lo, double *hi, const struct eval_row *const *a,
                     const struct eval_row *const *b, int k, uint64_t seed);
 

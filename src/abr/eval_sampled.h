@@ -6,9 +6,9 @@
  * same weights. A policy passes a draw when its mean over the traces is not below that of the best
  * bar.
  *
- * Intervals: bootstrap at 95 % (EVAL_SAMPLED_RESAMPLES). The difference of one draw resamples traces.
- * Figures over all draws resample traces and draws, since other weights could have been drawn. The best
- * bar is chosen again in every resample.
+ * Intervals: bootstrap at 95 % (EVAL_SAMPLED_RESAMPLES). For the difference of one draw, traces are
+ * resampled. For figures over all draws, traces and draws are resampled, since other weights could
+ * have been drawn. The best bar is chosen again in every resample.
  *
  * Errors: those of eval_run, ERR_MEMORY, EVAL_STOPPED.
  * Ownership: eval_sampled_free releases what eval_sampled_run filled.
@@ -26,16 +26,16 @@ struct eval_sampled_cfg {
     int n; /* weights drawn */
     uint64_t seed;
     enum qoe_utility utility;
-    const char *const *policies; /* those that are judged */
+    const char *const *policies; /* the policies to judge */
     int n_policies;
-    const char *const *bars; /* those they are judged by, at least one */
+    const char *const *bars; /* the baselines, at least one */
     int n_bars;
 };
 
 struct eval_sampled_draw {
     struct qoe qoe;
     double mean, bar_mean;      /* of the policy, and of the best bar */
-    int bar;                    /* which one */
+    int bar;                    /* index of the best bar */
     struct stats_interval diff; /* policy - best bar, over traces */
 };
 
@@ -50,7 +50,8 @@ struct eval_sampled {
 /* The weights of draw i: a pure function. */
 struct qoe eval_sampled_weights(uint64_t seed, int i, enum qoe_utility utility);
 
-/* out: (n_policies). eval's progress counts the whole. eval->resamples is not used. */
+/* out: (n_policies). eval->progress gets the finished share of the whole run. eval->resamples is
+ * not used. */
 int eval_sampled_run(struct eval_sampled *out, const struct eval_sampled_cfg *cfg,
                      const struct algo_ctx *ctx, const struct corpus *corpus,
                      const struct video *video, const struct eval_cfg *eval,
@@ -58,7 +59,7 @@ int eval_sampled_run(struct eval_sampled *out, const struct eval_sampled_cfg *cf
 void eval_sampled_free(struct eval_sampled *d, int n_policies);
 
 /* The figures of one policy from its scores: own (n, traces) and bars (n_bars, n, traces),
- * row-major. Fills draw[i] but for qoe, which the caller has put there, and sorts. */
+ * row-major. Fills each draw[i] except its qoe, which the caller has set. Then sorts the draws. */
 int eval_sampled_judge(struct eval_sampled *d, const double *own, const double *bars,
                        int n_bars, uint64_t seed, struct err *e)
     __attribute__((warn_unused_result));

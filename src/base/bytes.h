@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* crc: 0 at the start, later the result of the call before. */
+/* crc: 0 in the first call, then the result of the previous call. */
 uint32_t bytes_crc32(uint32_t crc, const void *data, size_t n);
 
 uint16_t bytes_get_u16(const void *p);

@@ -1,9 +1,9 @@
-/* entropy.h - random bytes that nobody can predict, or bytes from a test.
+/* entropy.h - unpredictable random bytes, or bytes from a test.
  *
  * For ids and keys. Draws that must be repeatable use rng.h.
  *
- * Errors: ERR_IO when the system gives none.
- * Threads: getrandom(2) is safe in any thread; a source of the caller's states its own rule. */
+ * Errors: ERR_IO if the system provides no random bytes.
+ * Threads: getrandom(2) is safe in any thread. For another source, its author states the rule. */
 #ifndef BASE_ENTROPY_H
 #define BASE_ENTROPY_H
 

@@ -1,8 +1,8 @@
 /* err.h - why a function failed: a code, the field to blame, one sentence.
  *
- * Functions that can fail return 0 or one of the negative ERR_* codes, with the reason in an optional
- * last argument `struct err *e`. The first failure wins: a struct err that already holds a failure is
- * not overwritten. So the message names the cause and not its consequences.
+ * Functions that can fail return 0 or one of the negative ERR_* codes. They write the reason into
+ * an optional last argument `struct err *e`. The first failure wins: a struct err that already
+ * holds a failure is not overwritten. So the message names the cause and not its consequences.
  *
  * Ownership: fixed size, the caller's; nothing to free. Start from `struct err e = {0}`.
  * Threads: not shared. */

@@ -5,8 +5,7 @@
 
 const struct field online_fields[] = {
     {"quarantine", "N",
-     "number of updates for which an expert is disabled after its weights were not "
-     "finite",
+     "disable an expert for N updates after one of its weights became NaN or infinite",
      ROW(quarantine), .lo = 1, .hi = 1e6, .unit = "updates", .group = "learning",
      .flags = FIELD_ADVANCED},
     {"locality", "L", "weight of the routers' locality loss", ROW(ppo.gate.locality),

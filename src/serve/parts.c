@@ -104,7 +104,8 @@ static int parts_missing(const struct parts_cfg *c, struct err *e)
 #endif
     (void)c;
     if (!field) return 0;
-    return err_field(e, ERR_INVALID, field, "this abrd was built without %s", part);
+    return err_field(e, ERR_INVALID, field, "this abrd was built without the part %s",
+                     part);
 }
 
 int parts_check(const struct parts_cfg *cfg, const struct service_cfg *common,

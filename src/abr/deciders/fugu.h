@@ -3,9 +3,9 @@
  *   V_j(a, b) = max_k  E_c [ reward(k | a, stall) + V_{j+1}(k, b') ],   V_{H+1} = 0
  *   d = 8 S_k / c,  stall = max(0, d - b),  b' = min(max(b - d, 0) + chunk_s, limit)
  *
- * H = 5. c is drawn anew for every chunk: factor times one of the nine quantiles of forecast.h for the
- * next chunk, equally likely. The buffer b is rounded down to a grid of BINS values between 0 and
- * the limit. A factor below 1 is caution.
+ * H = 5. For each chunk c is drawn again: it is factor times one of nine equally likely quantiles.
+ * These are the quantiles of forecast.h for the next chunk. The buffer b is rounded down to a grid
+ * of BINS values between 0 and the limit. A factor below 1 makes the plan cautious.
  *
  * Settings (settings.h): factor.
  *

@@ -6,25 +6,26 @@
  *       forecasts)
  *
  * H = 5, less at the video's end. S_j are the chunks' real sizes. Without a video the next chunk's
- * sizes are those of the view, and later ones are bitrate times chunk_s. The lowest level when
- * nothing was measured.
+ * sizes are those of the view, and later sizes are bitrate times chunk_s. If nothing was measured,
+ * the answer is the lowest level.
  *
  * Source: Yin et al., SIGCOMM 2015, Sec. 5 (RobustMPC). struct mpc_memory keeps a session's forecast
- * errors. For a question out of order (a new session, a seek, a single question) the errors are
- * recomputed from the view's history, where the oldest forecasts rest on fewer than 5 throughputs.
- * The same chunk gets the same answer again.
+ * errors. A question may be out of order: a new session, a seek or a single question. Then the
+ * errors are recomputed from the view's history. There the oldest forecasts use fewer than 5
+ * throughputs. A repeated question for the same chunk gets the same answer.
  *
- * Rewards are those of abr/emulator/qoe.h, divided by the sum of the weights. Quality, change, stall
- * and what no weight scales (the pamoe utility's penalty of low rates) are each rounded to a multiple
- * of 2^-20, and downloads are cut at 1e6 s. So every sum is exact in any order, and plans that make
- * the same steps at other times tie. Of the plans with the highest sum the lexicographically first
- * is taken (lowest first level, then lowest second level, ...).
+ * Rewards are those of abr/emulator/qoe.h, divided by the sum of the weights. Each part of a reward
+ * is rounded to a multiple of 2^-20: quality, change, stall, and the pamoe utility's penalty of low
+ * rates, which no weight scales. Downloads are limited to 1e6 s. So every sum is exact in any
+ * order. Plans with the same steps at other times have equal sums. Among the plans with the highest
+ * sum, the search takes the lexicographically first one (lowest first level, then
+ * lowest second level, ...).
  *
  * The search is depth-first with branch and bound. It finds exactly what a search of all levels^H
- * plans finds. Bound on what j chunks may still earn from buffer b: since
+ * plans finds. The bound limits the reward (rest) that j more chunks can get from buffer b. Since
  * stall >= sum d - b - (j-1) chunk_s and stall >= 0, for any 0 <= w <= mu_stall
- *   rest <= max over plans of sum(quality - change - w d) + w (b + (j-1) chunk_s),
- * a table over (j, last level) for each of a few w; w = 0 ignores stalls.
+ *   rest <= max over plans of sum(quality - change - w d) + w (b + (j-1) chunk_s).
+ * The maximum is a table over (j, last level), for each of a few w. w = 0 ignores stalls.
  *
  * Ownership: no allocation after mpc_new.
  * Threads: pure functions; a memory is not shared. */
@@ -55,15 +56,15 @@ struct mpc_answer {
 struct mpc_memory {
     int chunk;                /* of the last question; -1 = none yet */
     double harmonic_kbps;     /* forecast for that chunk, before the caution */
-    int n;                    /* errors below */
+    int n;                    /* number of errors */
     double error[MPC_ERRORS]; /* relative, oldest first */
 };
 
-/* C above [kbit/s] for view->chunk; the memory keeps it. 0 when nothing has been measured. A new
- * session begins with memory->chunk = -1. */
+/* The forecast C [kbit/s] for view->chunk. The memory keeps it. Returns 0 if nothing was measured.
+ * A new session begins with memory->chunk = -1. */
 double mpc_forecast_kbps(struct mpc_memory *memory, const struct view *v);
 
-/* What to plan for view->chunk. video may be NULL; it is ignored when it does not fit the view.
+/* The planning task for view->chunk. video may be NULL. It is ignored if it does not fit the view.
  * forecast_kbps > 0. */
 struct mpc_task mpc_task(const struct view *v, const struct video *video,
                          const struct qoe *qoe, double forecast_kbps);

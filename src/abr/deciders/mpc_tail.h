@@ -6,10 +6,12 @@
  * stall_T is the stall of T more chunks at level a_H on a link that carries C:
  *   d <= chunk_s:  max(0, d - b)          d = chunk_s R(a_H) / C, b the buffer after the plan
  *   d >  chunk_s:  max(0, T d - b - (T - 1) chunk_s)
- * C = factor times the harmonic mean of the last 5 throughputs. T is less at the video's end.
+ * C = factor times the harmonic mean of the last 5 throughputs. T is smaller
+ * near the end of the video.
  *
- * RobustMPC (mpc.h) ends its world after five chunks. A viewer who minds switches then never pays for
- * one, since five chunks do not earn it back. The tail earns it back.
+ * RobustMPC (mpc.h) ignores all chunks after the fifth. If the weight of switches is high, the
+ * quality gained in five chunks is less than the penalty of a switch. Then RobustMPC never
+ * switches to gain quality. The tail counts the gain in later chunks, too.
  *
  * Settings (settings.h), one set per kind of viewer: factor, horizon (1 .. 4), tail [chunks].
  *

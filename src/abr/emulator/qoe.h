@@ -48,7 +48,7 @@ extern const struct qoe_profile qoe_profiles[QOE_PROFILES];
 /* NULL when no built-in profile has that name. */
 const struct qoe_profile *qoe_find(const char *name);
 
-/* Whether the weights agree; qoe_same: and the utility. */
+/* True if the weights are equal. qoe_same also compares the utility. */
 bool qoe_same_weights(const struct qoe *a, const struct qoe *b);
 bool qoe_same(const struct qoe *a, const struct qoe *b);
 
@@ -57,25 +57,27 @@ const char *qoe_utility_name(enum qoe_utility u);
 int qoe_utility_parse(enum qoe_utility *out, const char *name, struct err *e)
     __attribute__((warn_unused_result));
 
-/* q(R). lowest_kbps is the ladder's lowest rung, used by QOE_LOG alone. */
+/* q(R). lowest_kbps is the ladder's lowest rung. Only QOE_LOG uses it. */
 double qoe_quality(enum qoe_utility u, double kbps, double lowest_kbps);
 
 /* prev_kbps <= 0: no chunk before this one. */
 struct qoe_parts qoe_chunk(const struct qoe *k, double kbps, double prev_kbps,
                            double stall_s, double lowest_kbps);
 
-/* Rewards of a chunk on a link with the constant throughput carried_kbps > 0, at one level throughout.
- * Its stall is chunk_s * max(0, R / carried - 1), and it has no switch. low: of the lowest level, high:
- * of the best one. sum(reward - low) / sum(high - low) over chunks is 0 for the lowest level and near 1
- * for the best, so it compares viewers with different weights. high - low may be 0. */
+/* The range of the reward of a chunk, for sessions that stay at one level. The link has the
+ * constant throughput carried_kbps > 0. The stall is chunk_s * max(0, R / carried - 1), and there
+ * is no switch. low is the reward of the lowest level, high that of the best level. high - low may
+ * be 0. The normalised score of a session is sum(reward - low) / sum(high - low) over its chunks.
+ * It is 0 for the lowest level and near 1 for the best. So it compares viewers with different
+ * weights. */
 struct qoe_range {
     double low, high;
 };
 struct qoe_range qoe_chunk_range(const struct qoe *k, const double *ladder_kbps,
                                  int levels, double chunk_s, double carried_kbps);
 
-/* qoe_chunk(...).reward of every level of a ladder without a stall; computes each quality once.
- * prev_level < 0: no chunk before this one. reward (levels). */
+/* Fills reward (levels) with qoe_chunk(...).reward of every level of a ladder, without a stall.
+ * Computes each quality once. prev_level < 0: no chunk before this one. */
 void qoe_ladder(double *reward, const struct qoe *k, const double *ladder_kbps,
                 int levels, int prev_level);
 

@@ -3,13 +3,13 @@
  * Presets:
  *   paper   PA-MoE Sec. 5 and Table 1: 2000 steps of one environment per update, minibatch 62,
  *           5 epochs, lr 1e-4, entropy 0, experts of hidden 18, the 6 x 8 state without any hint of
- *           the profile, documentary, live, news in turn, ten shifts. Where the paper is silent
- *           (first weights, layout of the state) the authors' code decides
+ *           the profile, documentary, live, news in turn, ten shifts. What the paper does not
+ *           state (first weights, layout of the state) is taken from the authors' code
  *   code    the authors' code where it differs: ln(R + 0.7) utility, bandwidth doubled, then only
  *           links above 3 Mbit/s, Adam betas 0.99, weight decay 1e-4, a router without gradient whose
  *           noise is drawn again in the update, one head for all experts, noise N(0, 0.001^2) on
  *           every trunk
- *   tuned   the settings of the shipped policy: everything drawn, profile weights in the
+ *   tuned   the settings of the shipped policy: everything drawn at random, profile weights in the
  *           observation, a privileged critic, 64 environments
  * Variants:
  *   mlp     one network            moe    dense mixture of 3
@@ -31,7 +31,7 @@ struct recipe {
     struct abr_env_cfg env;
     int splices, links, ladders; /* of struct worlds_cfg */
     double link_s, min_mbps;
-    bool traces_only;  /* generated links only stand in for traces that are not given */
+    bool traces_only;  /* generated links are used only if no traces are given */
     bool uniform_init; /* policy_init_uniform, not policy_init */
     enum {
         RECIPE_ALL_PROFILES,
@@ -39,8 +39,8 @@ struct recipe {
         RECIPE_LIVE,
         RECIPE_NEWS,
         RECIPE_PENSIEVE,
-        RECIPE_DRAWN /* none of them, drawn weights alone */
-    } profile; /* of the viewers; recipe_fields_apply does to env what it asks for */
+        RECIPE_DRAWN /* no named profile, only drawn weights */
+    } profile;       /* of the viewers; recipe_fields_apply sets it in env */
 };
 
 int recipe_make(struct recipe *out, const char *preset, const char *variant,
@@ -53,10 +53,10 @@ void recipe_init(struct policy *p, const struct recipe *r, uint64_t seed);
 /* Steps that a preset uses when none are given. */
 int64_t recipe_steps(const char *preset);
 
-/* As on the command line: all, documentary, ..., drawn, NULL at the end. */
+/* The names on the command line: all, documentary, ..., drawn. The last entry is NULL. */
 extern const char *const recipe_profiles[];
 
-/* The ctx and function that train_new and rollout_new take. */
+/* recipe_env and its ctx are arguments of train_new and rollout_new. */
 struct recipe_world {
     const struct recipe *recipe;
     const struct worlds *worlds;

@@ -34,7 +34,7 @@ struct admit_cfg admit_cfg_default(void)
 #define ROW(member) FIELD(struct admit_cfg, member)
 const struct field admit_fields[] = {
     {"trust-proxy", "A,B",
-     "addresses and networks of proxies whose header names the client's address",
+     "addresses and networks of trusted proxies: their header names the client's address",
      ROW(trust_proxy), .group = "network", .flags = FIELD_LIVE},
     {"proxy-header", "NAME",
      "header in which a trusted proxy names the client: x-forwarded-for or forwarded",

@@ -142,7 +142,7 @@ static int cluster_check(const void *settings, const struct service_cfg *common,
     double least_mb = 4e-4 * common->online.batch;
     if (cfg->stream_mb >= least_mb) return 0;
     return err_field(e, ERR_RANGE, "bus-stream-mb",
-                     "%g holds no four batches of %d steps: give at least %g",
+                     "%g is too small for four batches of %d steps: set at least %g",
                      cfg->stream_mb, common->online.batch, least_mb);
 }
 
@@ -400,7 +400,8 @@ static int cluster_check_profile(struct cluster *c, const struct profile *p,
             rc = parts_guests[i]->check(c->guest[i], p, e);
     }
     if (rc || can_grow) return rc;
-    return err_field(e, ERR_INVALID, "grow", "this abrd was built without added");
+    return err_field(e, ERR_INVALID, "grow",
+                     "this abrd was built without the part added");
 }
 
 static int cluster_want(struct cluster *c, const char *name, bool wanted, struct err *e)

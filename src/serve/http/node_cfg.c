@@ -7,7 +7,7 @@ const struct field node_fields[] = {
     {"port", "N", "port to listen on; 0: a free one", ROW(port), .lo = 0, .hi = 65535,
      .group = "network"},
     {"bind", "ADDRESS",
-     "address to listen on; any but this machine's own needs --admin-token-file",
+     "address to listen on; an address other than loopback needs --admin-token-file",
      ROW(bind)},
     {"host", "A,B", "additional host names that clients may send in the header Host",
      ROW(host), .flags = FIELD_LIVE},

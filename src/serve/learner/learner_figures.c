@@ -50,11 +50,11 @@ const struct figure learner_update_figures[] = {
     {"abrd_learner_grad_norm", "grad_norm", FIGURE_GAUGE,
      "Norm of the gradient in the last update.", LAST(grad_norm)},
     {"abrd_learner_expert_share", NULL, FIGURE_GAUGE,
-     "Share of the samples that trained each expert of the actor, last update.",
+     "Share of the last update's samples that trained each expert of the actor.",
      LAST(expert_share), .label = "expert",
      .count = FIELD_PLACE(struct online_stats, gate[PPO_ACTOR].experts)},
     {"abrd_learner_critic_share", NULL, FIGURE_GAUGE,
-     "Share of the samples that trained each expert of the critic, last update.",
+     "Share of the last update's samples that trained each expert of the critic.",
      LAST(critic_share), .label = "expert",
      .count = FIELD_PLACE(struct online_stats, gate[PPO_CRITIC].experts)},
     {0}};

@@ -32,10 +32,10 @@ static struct origin_transfer *origin_begin_one(struct api *a,
     asked->held = client.limited ? players->fetching : NULL;
     if (asked->held &&
         !occupancy_take(asked->held, &asked->who, players->transfers_each)) {
-        reply_fail(r, 429, "",
-                   "%d requests to origins are under way from this address, which is its "
-                   "share",
-                   players->transfers_each);
+        reply_fail(
+            r, 429, "",
+            "this address already has %d requests to origins in progress, its limit",
+            players->transfers_each);
         reply_constant(r, "Retry-After", "1");
         return NULL;
     }

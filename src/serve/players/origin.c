@@ -101,7 +101,7 @@ struct origin_transfer *origin_begin(struct origin *o, const struct origin_quest
     if (atomic_fetch_add(&o->running, 1) >= o->cfg.transfers) {
         atomic_fetch_sub(&o->running, 1);
         atomic_fetch_add(&o->refused, 1);
-        err_set(e, ERR_FULL, "%d requests to origins are under way, the limit",
+        err_set(e, ERR_FULL, "%d requests to origins are in progress: this is the limit",
                 o->cfg.transfers);
         return NULL;
     }

@@ -72,7 +72,8 @@ static const char *check_character(char *stands_for, size_t *n, const char *s)
     if (c < 0) return "holds an invalid percent escape";
     if (c < 0x20 || c == 0x7f) return "holds a control character";
     if (c == '/' || c == '\\') return "holds an encoded slash";
-    if (c == '%' && is_twice(s + 3)) return "holds a dot or slash that is encoded twice";
+    if (c == '%' && is_twice(s + 3))
+        return "contains a dot or slash that is encoded twice";
     *n = 3;
     *stands_for = (char)c;
     return NULL;
@@ -171,7 +172,7 @@ static int check_url(const char *url, const char *field, struct err *e)
                          "must begin with http:// or https://, not '%.40s'", url);
     if (strpbrk(url, "?#"))
         return err_field(e, ERR_INVALID, field,
-                         "must hold no query and no fragment: players send the query");
+                         "must contain no query and no fragment: players send the query");
     if (strchr(url, ','))
         return err_field(e, ERR_INVALID, field, "must hold no comma: write %%2C");
     size_t n = strcspn(url + scheme, "/");

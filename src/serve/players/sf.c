@@ -52,7 +52,7 @@ static int read_key(char out[SF_KEY], struct sf *in, struct err *e)
         in->at++;
     size_t n = (size_t)(in->at - from);
     if (n >= SF_KEY)
-        return err_set(e, ERR_RANGE, "a name of %zu characters, the limit is %d", n,
+        return err_set(e, ERR_RANGE, "a name has %zu characters, the limit is %d", n,
                        SF_KEY - 1);
     memcpy(out, from, n);
     out[n] = '\0';
@@ -74,7 +74,8 @@ static int read_number(struct sf_item *out, struct sf *in, struct err *e)
             text[n++] = *in->at++;
     }
     if (whole > 15 || part > 3)
-        return err_set(e, ERR_RANGE, "a number has at most 15 digits, or 12 and 3");
+        return err_set(e, ERR_RANGE,
+                       "an integer has at most 15 digits, a decimal at most 12 and 3");
     text[n] = '\0';
     out->kind = SF_NUMBER;
     return text_double(&out->number, text, -1e15, 1e15, "a number", e);

@@ -43,8 +43,8 @@ const struct field service_fields[] = {
     {"checkpoint", "S", "save learned weights every S seconds", ROW(checkpoint_s),
      .lo = .1, .hi = SERVICE_CHECKPOINT_MAX_S, .unit = "seconds", .flags = FIELD_LIVE},
     {"durability", "WHEN",
-     "window: answers are stored within 0.2 s; strict: before they are sent", ROW(strict),
-     .words = DURABILITY},
+     "when answers are stored; window: within 0.2 s; strict: before they are sent",
+     ROW(strict), .words = DURABILITY},
 
     {"policy", "FILE", "weights to start from (default: the shipped ones)",
      ROW(policy_path), .group = "learning"},

@@ -81,7 +81,8 @@ static int check_parts(struct service *s, const struct profile *p, struct err *e
         if (parts_at(i)->profile_check) rc = parts_at(i)->profile_check(s->part[i], p, e);
     }
     if (rc || can_grow) return rc;
-    return err_field(e, ERR_INVALID, "grow", "this abrd was built without added");
+    return err_field(e, ERR_INVALID, "grow",
+                     "this abrd was built without the part added");
 }
 
 static int put_in_parts(struct service *s, const struct profile *p, bool created,
@@ -151,5 +152,6 @@ int service_profile_weights(void **out, size_t *n, struct service *s, const char
     for (int i = 0; i < parts_n(); i++)
         if (parts_at(i)->profile_weights)
             return parts_at(i)->profile_weights(out, n, s->part[i], name, e);
-    return err_field(e, ERR_ABSENT, "profile", "this abrd was built without added");
+    return err_field(e, ERR_ABSENT, "profile",
+                     "this abrd was built without the part added");
 }
