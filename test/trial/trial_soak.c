@@ -3,7 +3,10 @@
  * descriptors and answers are looked at every EVERY seconds; behind WARM seconds, or a quarter of
  * the time when that is less, neither may grow.
  *
- *   SECONDS=600 RATE=500 VIEWERS=128 EVERY=5 WARM=60 GROWTH_MB=8 */
+ * TTL_S: a session that is silent so long is closed. A machine that stalls longer closes those of living
+ * viewers, who are then refused.
+ *
+ *   SECONDS=600 RATE=500 VIEWERS=128 EVERY=5 WARM=60 GROWTH_MB=8 TTL_S=10 */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -52,7 +55,9 @@ int main(void)
     int viewers = (int)trial_option(t, "VIEWERS", 128);
     if (!(seconds >= 4 * every && every > 0) || viewers < 1)
         bench_fail("SECONDS is to be 4 times EVERY at least, VIEWERS 1");
-    trial_start(t, (const char *[]){"--session-ttl", "10", "--checkpoint", "10", NULL});
+    char ttl[32];
+    snprintf(ttl, sizeof ttl, "%.0f", trial_option(t, "TTL_S", 10));
+    trial_start(t, (const char *[]){"--session-ttl", ttl, "--checkpoint", "10", NULL});
 
     struct viewer *v = calloc((size_t)viewers, sizeof *v);
     if (!v) bench_fail("no memory");
