@@ -4,8 +4,6 @@
 #include "abr/deciders/settings.h"
 
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 /* chosen on training traces (test/score/rivals.mjs): documentary, live, news, pensieve */
 static const struct hold_cfg SETS[QOE_PROFILES] = {
@@ -80,30 +78,16 @@ int hold_level(const struct hold_cfg *cfg, const struct view *v)
     return best;
 }
 
-struct hold {
-    struct hold_cfg set[QOE_PROFILES];
-};
-
-static int hold_decide(void *self, const struct view *v, const struct video *video)
+static int hold_set_level(const void *set, const struct view *v,
+                          const struct video *video)
 {
     (void)video;
-    const struct hold *h = self;
-    return hold_level(&h->set[settings_kind(&v->qoe)], v);
+    return hold_level(set, v);
 }
 
 int hold_new(struct algo *out, const char *arg, const struct algo_ctx *ctx, struct err *e)
 {
+    static const struct settings_algo algo = {SETS, sizeof *SETS, ROWS, hold_set_level};
     (void)ctx;
-    struct hold *h = malloc(sizeof *h);
-    if (!h) return err_set(e, ERR_MEMORY, "no memory for a planner");
-    memcpy(h->set, SETS, sizeof h->set);
-    int rc = settings_read(h->set, sizeof *h->set, QOE_PROFILES, ROWS, arg, e);
-    if (rc) {
-        free(h);
-        return rc;
-    }
-    out->self = h;
-    out->decide = hold_decide;
-    out->free = free;
-    return 0;
+    return settings_new(out, &algo, arg, e);
 }

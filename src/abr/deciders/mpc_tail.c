@@ -4,8 +4,6 @@
 #include "abr/deciders/simple.h"
 
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 enum { WINDOW = 5 };
 
@@ -99,30 +97,17 @@ int mpc_tail_level(const struct mpc_tail_cfg *cfg, const struct view *v,
     return s.best_first;
 }
 
-struct mpc_tail {
-    struct mpc_tail_cfg set[QOE_PROFILES];
-};
-
-static int mpc_tail_decide(void *self, const struct view *v, const struct video *video)
+static int mpc_tail_set_level(const void *set, const struct view *v,
+                              const struct video *video)
 {
-    const struct mpc_tail *m = self;
-    return mpc_tail_level(&m->set[settings_kind(&v->qoe)], v, video);
+    return mpc_tail_level(set, v, video);
 }
 
 int mpc_tail_new(struct algo *out, const char *arg, const struct algo_ctx *ctx,
                  struct err *e)
 {
+    static const struct settings_algo algo = {SETS, sizeof *SETS, ROWS,
+                                              mpc_tail_set_level};
     (void)ctx;
-    struct mpc_tail *m = malloc(sizeof *m);
-    if (!m) return err_set(e, ERR_MEMORY, "no memory for a planner");
-    memcpy(m->set, SETS, sizeof m->set);
-    int rc = settings_read(m->set, sizeof *m->set, QOE_PROFILES, ROWS, arg, e);
-    if (rc) {
-        free(m);
-        return rc;
-    }
-    out->self = m;
-    out->decide = mpc_tail_decide;
-    out->free = free;
-    return 0;
+    return settings_new(out, &algo, arg, e);
 }

@@ -1,7 +1,9 @@
 #include "abr/deciders/settings.h"
 
 #include <math.h>
+#include <stdalign.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 int settings_kind(const struct qoe *q)
@@ -54,5 +56,35 @@ int settings_read(void *sets, size_t size, int n, const struct field *rows,
         int rc = read_setting(sets, size, n, rows, one, e);
         if (rc) return rc;
     }
+    return 0;
+}
+
+struct settings_self {
+    const struct settings_algo *algo;
+    alignas(max_align_t) char sets[];
+};
+
+static int settings_decide(void *self, const struct view *v, const struct video *video)
+{
+    const struct settings_self *s = self;
+    size_t at = (size_t)settings_kind(&v->qoe) * s->algo->size;
+    return s->algo->level(s->sets + at, v, video);
+}
+
+int settings_new(struct algo *out, const struct settings_algo *a, const char *arg,
+                 struct err *e)
+{
+    struct settings_self *s = malloc(sizeof *s + QOE_PROFILES * a->size);
+    if (!s) return err_set(e, ERR_MEMORY, "no memory for a policy");
+    s->algo = a;
+    memcpy(s->sets, a->sets, QOE_PROFILES * a->size);
+    int rc = settings_read(s->sets, a->size, QOE_PROFILES, a->rows, arg, e);
+    if (rc) {
+        free(s);
+        return rc;
+    }
+    out->self = s;
+    out->decide = settings_decide;
+    out->free = free;
     return 0;
 }

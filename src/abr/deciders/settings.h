@@ -10,13 +10,25 @@
 #ifndef ABR_SETTINGS_H
 #define ABR_SETTINGS_H
 
-#include "abr/emulator/qoe.h"
+#include "abr/deciders/algo.h"
 #include "base/field.h"
 
 #define SETTINGS_TEXT 160 /* longest text of settings, with its NUL */
 
 /* Index into qoe_profiles. */
 int settings_kind(const struct qoe *q);
+
+/* An algorithm without memory, whose level depends on the view and on the viewer's set. */
+struct settings_algo {
+    const void *sets; /* QOE_PROFILES of them */
+    size_t size;      /* of one */
+    const struct field *rows;
+    int (*level)(const void *set, const struct view *v, const struct video *video);
+};
+
+/* Fills *out; arg as in algo.h. a is borrowed as long as *out lives. */
+int settings_new(struct algo *out, const struct settings_algo *a, const char *arg,
+                 struct err *e) __attribute__((warn_unused_result));
 
 /* Reads "name=value+..." into each of the n sets of `size` bytes at `sets`. arg NULL or "": nothing. */
 int settings_read(void *sets, size_t size, int n, const struct field *rows,

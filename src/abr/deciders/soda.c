@@ -4,8 +4,6 @@
 #include "abr/deciders/simple.h"
 
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 enum { STEPS = 5, WINDOW = 5 };
 static const double EPSILON = 0.05, DT0_S = 4;
@@ -79,30 +77,16 @@ int soda_level(const struct soda_cfg *cfg, const struct view *v)
     return s.best_first;
 }
 
-struct soda {
-    struct soda_cfg set[QOE_PROFILES];
-};
-
-static int soda_decide(void *self, const struct view *v, const struct video *video)
+static int soda_set_level(const void *set, const struct view *v,
+                          const struct video *video)
 {
     (void)video;
-    const struct soda *s = self;
-    return soda_level(&s->set[settings_kind(&v->qoe)], v);
+    return soda_level(set, v);
 }
 
 int soda_new(struct algo *out, const char *arg, const struct algo_ctx *ctx, struct err *e)
 {
+    static const struct settings_algo algo = {SETS, sizeof *SETS, ROWS, soda_set_level};
     (void)ctx;
-    struct soda *s = malloc(sizeof *s);
-    if (!s) return err_set(e, ERR_MEMORY, "no memory for a planner");
-    memcpy(s->set, SETS, sizeof s->set);
-    int rc = settings_read(s->set, sizeof *s->set, QOE_PROFILES, ROWS, arg, e);
-    if (rc) {
-        free(s);
-        return rc;
-    }
-    out->self = s;
-    out->decide = soda_decide;
-    out->free = free;
-    return 0;
+    return settings_new(out, &algo, arg, e);
 }
