@@ -11,7 +11,8 @@ import { ABRD, Daemon, done, folder, test } from './lib/daemon.mjs';
 const readmes = dir => readdirSync(dir, { withFileTypes: true }).flatMap(f =>
     (f.isDirectory() ? (f.name === 'node_modules' ? [] : readmes(join(dir, f.name))) :
         f.name === 'README.md' ? [join(dir, f.name)] : []));
-const FILES = ['README.md', 'web/README.md', 'deploy/README.md', 'traces/README.md', 'deploy/policy/README.md',
+const PAGES = readdirSync('web/docs').filter(f => f.endsWith('.md')).map(f => `web/docs/${f}`);
+const FILES = ['README.md', ...PAGES, 'web/README.md', 'deploy/README.md', 'traces/README.md', 'deploy/policy/README.md',
     '.github/CONTRIBUTING.md', ...readmes('src'), ...readmes('test')];
 const SHIPPED = 'deploy/policy/moe.safetensors';
 const text = Object.fromEntries(FILES.map(f => [f, readFileSync(f, 'utf8')]));
@@ -35,6 +36,11 @@ function run(command, env = {}) {
     return execFileSync('bash', ['-euo', 'pipefail', '-c', command.replaceAll(/(127\.0\.0\.1|localhost):8080/g, `127.0.0.1:${d.port}`)],
         { encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'], cwd: folder, env: { ...process.env, ...env } });
 }
+
+await test('the front page stays one that is read', () => {
+    assert.ok(statSync('README.md').size <= 9000, `${statSync('README.md').size} bytes: at most 9000`);
+    assert.ok(text['README.md'].split('\n').length <= 150);
+});
 
 await test('the first question and its answer', () => {
     const [{ command, output }] = dialogue(codeBlock('README.md', '/v1/decide -d'));
@@ -62,31 +68,31 @@ await test('the weights', () => {
 });
 
 await test('a stock player', () => {
-    const [{ command, output }] = dialogue(codeBlock('README.md', 'CMCD-Object'));
+    const [{ command, output }] = dialogue(codeBlock('web/docs/api.md', 'CMCD-Object'));
     const same = s => s.trim().replaceAll('\r', '').replace(/Session: \w{32}/, 'Session: ID');
     assert.equal(same(run(command)), same(output));
 });
 
 await test('a test bed of Pensieve', () => {
-    const [{ command, output }] = dialogue(codeBlock('README.md', 'lastquality'));
+    const [{ command, output }] = dialogue(codeBlock('web/docs/api.md', 'lastquality'));
     assert.equal(run(command).trim(), output.trim());
 });
 
 await test('a profile that grows', () => {
-    const { text: command } = codeBlock('README.md', 'profiles/sports');
+    const { text: command } = codeBlock('web/docs/learning.md', 'profiles/sports');
     assert.match(run(command, { TOKEN: readFileSync(token, 'utf8').trim() }), /"sports"/);
     assert.match(run(command, { TOKEN: 'wrong' }), /Bearer TOKEN/);
 });
 
 await test('a player in C is built of files that there are', () => {
-    const { text: command } = codeBlock('README.md', 'pkg-config'); // install.sh builds and runs it
+    const { text: command } = codeBlock('web/docs/commands.md', 'pkg-config'); // install.sh builds and runs it
     const files = command.match(/\b(?:deploy|traces)\/\S+/g);
     assert.equal(files.length, 3);
     for (const f of files) assert.ok(existsSync(f), f);
 });
 
 await test('other servers: the options start a daemon', async () => {
-    const [serve] = codeBlock('README.md', 'abrd serve --origin').text.split('\n');
+    const [serve] = codeBlock('web/docs/api.md', 'abrd serve --origin').text.split('\n');
     const [, , ...args] = serve.split(' ');
     const other = await new Daemon(['--port', '0', '--policy', SHIPPED, '--data', join(folder, 'other'), ...args]).ready;
     assert.ok(other.url, other.output);

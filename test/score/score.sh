@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# score.sh - how good is a policy? The table of the README's claims in one run: what was
+# score.sh - how good is a policy? The table of web/docs/scores.md in one run: what was
 # measured with its 95 % interval, the least it has to be (floor), what is aimed at, and the
 # command behind each figure. Also writes build/score.json.
 #
