@@ -16,8 +16,8 @@ struct qoe eval_sampled_weights(uint64_t seed, int i, enum qoe_utility utility)
         part[k] = -log1p(-rng_uniform_at(seed, (uint64_t)i, (uint64_t)k));
         sum += part[k];
     }
-    if (!(sum > 0)) return (struct qoe){1, 0, 0, utility};
-    return (struct qoe){part[0] / sum, part[1] / sum, part[2] / sum, utility};
+    if (!(sum > 0)) return qoe_of_mu(1, 0, 0, utility);
+    return qoe_of_mu(part[0] / sum, part[1] / sum, part[2] / sum, utility);
 }
 
 /* ---- figures ---- */

@@ -22,16 +22,12 @@ struct judging {
 };
 
 void merge_score_add(struct merge_score_sums *s, const struct qoe *qoe, int tasks,
-                     const struct player *p, int level, int previous)
+                     const struct player *p)
 {
-    const struct view *v = &p->view;
-    double carried = v->throughput_kbps[v->n_history - 1];
+    double carried = p->view.throughput_kbps[p->view.n_history - 1];
     for (int t = 0; t < tasks; t++) {
-        struct qoe_range r =
-            qoe_chunk_range(&qoe[t], v->ladder_kbps, v->levels, v->chunk_s, carried);
-        double got = qoe_chunk(&qoe[t], v->ladder_kbps[level], v->ladder_kbps[previous],
-                               p->last.stall_s, v->ladder_kbps[0])
-                         .reward;
+        struct qoe_range r = player_range(p, &qoe[t], carried);
+        double got = player_felt(p, &qoe[t]).reward;
         s->gain[t] += got - r.low;
         s->room[t] += r.high - r.low;
     }
@@ -51,14 +47,13 @@ static int merge_play(struct merge_score_sums *s, const struct judging *j,
     struct qoe hint = view_default().qoe;
     player_start(&p, &world, 1, &hint, 1);
     for (bool end = false; !end;) {
-        float obs[FEAT_FULL_DIM];
+        float obs[FEAT_DIM_MAX];
         struct policy_choice choice;
-        int previous = p.view.last_level;
         feat_observe(obs, j->cfg->layout, &p.view);
         int rc = packed_decide(&choice, policy, obs, feat_mask(&p.view), -1);
         if (rc) return rc;
         end = player_step(&p, choice.action, 1);
-        merge_score_add(s, j->cfg->qoe, j->cfg->tasks, &p, choice.action, previous);
+        merge_score_add(s, j->cfg->qoe, j->cfg->tasks, &p);
     }
     return 0;
 }

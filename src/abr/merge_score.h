@@ -43,10 +43,9 @@ struct merge_score_cfg {
 struct merge_score_sums {
     double gain[MERGE_SCORE_TASKS], room[MERGE_SCORE_TASKS];
 };
-/* Adds the chunk that p just fetched at `level`, after one at `previous`. tasks is at most
- * MERGE_SCORE_TASKS. */
+/* Adds the chunk that p fetched last. tasks is at most MERGE_SCORE_TASKS. */
 void merge_score_add(struct merge_score_sums *s, const struct qoe *qoe, int tasks,
-                     const struct player *p, int level, int previous);
+                     const struct player *p);
 /* score_v of the sums; 0 when the denominator is 0. */
 double merge_score_of(const struct merge_score_sums *s, int task);
 

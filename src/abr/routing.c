@@ -109,7 +109,7 @@ static void routing_play(struct crew *c, const struct emu_world *world, int prof
 static int routing_allocate(struct crew *c, struct err *e)
 {
     c->policy = calloc((size_t)c->cfg->n, sizeof(struct policy *));
-    c->obs = calloc((size_t)CHUNK * FEAT_FULL_DIM, sizeof *c->obs);
+    c->obs = calloc((size_t)CHUNK * FEAT_DIM_MAX, sizeof *c->obs);
     c->first = calloc(2 * CHUNK, sizeof *c->first);
     c->chosen = calloc(CHUNK, sizeof *c->chosen);
     if (c->policy && c->obs && c->first && c->chosen) return 0;

@@ -138,16 +138,21 @@ static int setup_add(struct setup_profile *out, int n, const char *name,
 static int add_named(struct setup_profile *out, int n, const char *name, struct err *e)
 {
     if (strcmp(name, "all") == 0) {
-        for (int i = 0; i < QOE_PROFILES && n >= 0; i++)
+        for (int i = 0; i < QOE_PRODUCT && n >= 0; i++)
             n = setup_add(out, n, qoe_profiles[i].name, &qoe_profiles[i].qoe, e);
+        return n;
+    }
+    if (strcmp(name, "papers") == 0) {
+        for (int i = 0; i < QOE_PAPERS && n >= 0; i++)
+            n = setup_add(out, n, qoe_papers[i].name, &qoe_papers[i].qoe, e);
         return n;
     }
     for (int i = 0; i < QOE_PROFILES; i++)
         if (strcmp(name, qoe_profiles[i].name) == 0)
             return setup_add(out, n, name, &qoe_profiles[i].qoe, e);
     return err_field(e, ERR_ABSENT, "--profile",
-                     "'%.40s' is not documentary, live, news, pensieve or all; --mu sets "
-                     "other weights",
+                     "'%.40s' is not a built-in profile (GET /v1/profiles lists them), all "
+                     "(those of the product) or papers; --mu sets other weights",
                      name);
 }
 
@@ -169,6 +174,6 @@ int setup_profiles(struct setup_profile *out, const struct setup *s,
         n = setup_add(out, n, "custom", &qoe, e);
     }
     for (int i = 0; i < n; i++)
-        out[i].qoe.utility = utility;
+        if (out[i].qoe.utility != QOE_POINTS) out[i].qoe.utility = utility;
     return n;
 }

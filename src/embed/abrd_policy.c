@@ -205,8 +205,8 @@ static int viewer(struct qoe *out, const struct abrd_viewer *who, double chunk_s
     if (!rc && !(who->quality + who->switches + who->stalls > 0))
         rc = abrd_fail(e, ABRD_RANGE, "quality: a viewer has to value something");
     if (rc) return rc;
-    *out = (struct qoe){who->quality, who->switches, who->stalls,
-                        who->utility == ABRD_LOG ? QOE_LOG : QOE_LINEAR};
+    *out = qoe_of_mu(who->quality, who->switches, who->stalls,
+                     who->utility == ABRD_LOG ? QOE_LOG : QOE_LINEAR);
     return 0;
 }
 
@@ -309,13 +309,14 @@ int abrd_session_report(struct abrd_session *s, const struct abrd_outcome *o,
     if (!rc) rc = abrd_policy_within(o->stall_s, 0, VIEW_SECONDS_MAX, "stall_s", e);
     if (rc) return rc;
 
-    double before = v->last_level < 0 ? 0.0 : v->ladder_kbps[v->last_level];
-    s->qoe += qoe_chunk(&v->qoe, v->ladder_kbps[o->level], before, o->stall_s,
+    struct qoe_level now = {v->ladder_kbps[o->level], v->points[o->level]};
+    s->qoe += qoe_chunk(&v->qoe, now, view_last(v), v->chunk_s, o->stall_s,
                         v->ladder_kbps[0])
                   .reward;
     s->reported++;
     view_push(v, o->bytes, o->download_s);
     v->last_level = o->level;
+    v->last_points = now.points;
     v->chunk++;
     abrd_policy_look_ahead(s);
     return 0;

@@ -13,7 +13,7 @@
 
 #include "policy/mix.h"
 
-#define PRIV_CRITIC_TAGS 24
+#define PRIV_CRITIC_TAGS 40
 #define PRIV_CRITIC_HORIZON 200.0 /* time constant of the moments, in batches */
 
 /* Running first and second moment: a plain mean at first, then an exponential one. */

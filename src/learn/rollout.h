@@ -30,7 +30,7 @@ struct rollout_cfg {
     struct teachers teachers; /* borrowed; n = 0: none */
 };
 
-#define ROLLOUT_TAGS 24
+#define ROLLOUT_TAGS 40
 
 /* Rewards per tag in the last rollout_collect. */
 struct rollout_stats {

@@ -167,8 +167,8 @@ TEST(excluded_traces_are_passed_over)
     corpus->n = 2;
     cfg.n_exclude = 3;
     struct err e = {0};
-    ck_assert_int_eq(eval_run(&some, "rate", NULL, "p", &qoe_find("live")->qoe, corpus,
-                              video, &cfg, &e),
+    ck_assert_int_eq(eval_run(&some, "rate", NULL, "p", &qoe_find("paper-live")->qoe,
+                              corpus, video, &cfg, &e),
                      ERR_ABSENT);
     corpus->n = 4;
     video_free(video);
@@ -184,9 +184,9 @@ TEST(thread_count_changes_nothing)
     const char *const policies[] = {"random", "mpc"};
     for (int p = 0; p < 2; p++) {
         struct eval_cfg cfg = eval_cfg_default();
-        struct eval_row one = score(policies[p], "live", corpus, video, &cfg);
+        struct eval_row one = score(policies[p], "paper-live", corpus, video, &cfg);
         for (cfg.threads = 2; cfg.threads < 40; cfg.threads *= 3) {
-            struct eval_row many = score(policies[p], "live", corpus, video, &cfg);
+            struct eval_row many = score(policies[p], "paper-live", corpus, video, &cfg);
             ck_assert_int_eq(many.n, one.n);
             for (int i = 0; i < one.n; i++)
                 ck_assert(many.trace_qoe[i] == one.trace_qoe[i]);
@@ -221,16 +221,16 @@ TEST(progress_is_told_and_can_stop)
     struct watch w = {0};
     cfg.progress = look;
     cfg.progress_ctx = &w;
-    struct eval_row r = score("rate", "live", corpus, video, &cfg);
+    struct eval_row r = score("rate", "paper-live", corpus, video, &cfg);
     ck_assert_int_gt(w.calls, 1);
     ck_assert(w.last == 1);
     eval_row_free(&r);
 
     w = (struct watch){.stop_at = 1};
     struct err e = {0};
-    ck_assert_int_eq(
-        eval_run(&r, "rate", NULL, "p", &qoe_find("live")->qoe, corpus, video, &cfg, &e),
-        EVAL_STOPPED);
+    ck_assert_int_eq(eval_run(&r, "rate", NULL, "p", &qoe_find("paper-live")->qoe, corpus,
+                              video, &cfg, &e),
+                     EVAL_STOPPED);
     ck_assert_int_eq(e.code, 0);
     ck_assert_ptr_null(r.trace_qoe);
     video_free(video);
@@ -242,7 +242,7 @@ TEST(failures_are_told)
     struct video *video = small_video();
     struct corpus *corpus = constant_links(3);
     struct eval_cfg cfg = small_cfg();
-    const struct qoe *qoe = &qoe_find("live")->qoe;
+    const struct qoe *qoe = &qoe_find("paper-live")->qoe;
     struct eval_row r;
     struct err e = {0};
     cfg.threads = 2;
@@ -258,7 +258,7 @@ TEST(failures_are_told)
     ck_assert_int_eq(eval_run(&r, "rate", NULL, "p", qoe, corpus, video, &cfg, &e),
                      ERR_RANGE);
     cfg.count_first = true;
-    r = score("rate", "live", corpus, video, &cfg);
+    r = score("rate", "paper-live", corpus, video, &cfg);
     eval_row_free(&r);
     video_free(video);
     corpus_free(corpus);

@@ -30,8 +30,8 @@ static struct policy *experts(void)
 
 static const struct qoe *tasks(struct qoe out[V])
 {
-    out[0] = qoe_find("news")->qoe;
-    out[1] = qoe_find("live")->qoe;
+    out[0] = qoe_find("paper-news")->qoe;
+    out[1] = qoe_find("paper-live")->qoe;
     return out;
 }
 
@@ -64,8 +64,11 @@ static void fixed_level(double *out, const struct qoe *qoe, int level)
                 double high = video->ladder_kbps[level] / 1000 * qoe[v].mu_quality;
                 double change =
                     fabs(video->ladder_kbps[level] - video->ladder_kbps[before]) / 1000;
-                struct qoe_range r = qoe_chunk_range(
-                    &qoe[v], video->ladder_kbps, video->levels, video->chunk_s, carried);
+                struct qoe_range r =
+                    qoe_chunk_range(&qoe[v],
+                                    &(struct qoe_ladder){video->ladder_kbps, NULL,
+                                                         video->levels, video->chunk_s},
+                                    carried);
                 gain[v] += high - qoe[v].mu_switch * change -
                            qoe[v].mu_stall * p.last.stall_s - r.low;
                 room[v] += r.high - r.low;

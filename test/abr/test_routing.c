@@ -75,8 +75,8 @@ static void make(struct bed *b, const char *dir)
     b->video = video_default(&e);
     b->corpus = corpus_generate("3g-commute", 3, 320, 3, &e);
     ck_assert_msg(b->video && b->corpus, "%s", e.detail);
-    b->qoe[0] = qoe_find("live")->qoe;
-    b->qoe[1] = qoe_find("news")->qoe;
+    b->qoe[0] = qoe_find("paper-live")->qoe;
+    b->qoe[1] = qoe_find("paper-news")->qoe;
     b->paths[0] = b->paths[2] = tmpdir_path(dir, "a.safetensors");
     b->paths[1] = tmpdir_path(dir, "b.safetensors");
     b->cfg = (struct routing_cfg){b->paths, 3, b->qoe, 2, emu_cfg_default()};

@@ -33,7 +33,7 @@ static void run_emu(const struct emu_world *w, int chunks)
 
 static void run_player(const struct emu_world *w, int chunks)
 {
-    const struct qoe *qoe = &qoe_find("live")->qoe;
+    const struct qoe *qoe = &qoe_find("paper-live")->qoe;
     struct player p;
     for (int i = 0; i < chunks; i++) {
         if (i % w->video->chunks == 0) player_start(&p, w, 1, qoe, -1);

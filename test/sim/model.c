@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "abr/emulator/quality.h"
 #include "serve/session/track.h"
 
 struct model_session *model_open(const struct session_open *in,
@@ -121,12 +122,17 @@ static void take(struct model_session *s, struct model_step *at, const struct ou
                  uint64_t put, uint64_t *rewards, uint64_t *not_followed)
 {
     const double *ladder = s->in.ladder_kbps;
-    double before = at->last_level < 0 ? 0 : ladder[at->last_level];
+    double points[VIEW_LEVELS];
+    quality_curve(points, ladder, NULL, s->in.levels);
+    struct qoe_level before = {0, 0}, now = {ladder[o->level], points[o->level]};
+    if (at->last_level >= 0)
+        before = (struct qoe_level){ladder[at->last_level], points[at->last_level]};
     at->reported = true;
     at->o = *o;
     at->put_outcome = put;
     at->reward =
-        qoe_chunk(&s->out.qoe, ladder[o->level], before, o->rebuffer_s, ladder[0]).reward;
+        qoe_chunk(&s->out.qoe, now, before, s->in.chunk_s, o->rebuffer_s, ladder[0])
+            .reward;
     *rewards += 1;
     *not_followed += !(at->decided && at->a.level == o->level);
 }

@@ -129,7 +129,8 @@ static void put_profile(struct world *w, struct world_profile *p)
 {
     struct profile in = {.grow = world_chance(w, .35)};
     strcpy(in.name, p->name);
-    in.qoe = (struct qoe){1, world_below(w, 3), world_below(w, 5), QOE_LINEAR};
+    in.qoe = (struct qoe){
+        .mu_quality = 1, .mu_switch = world_below(w, 3), .mu_stall = world_below(w, 5)};
     bool sure = p->state != PROFILE_UNSURE, was = p->state == PROFILE_THERE;
     struct world_profile old = *p;
     p->state = PROFILE_UNSURE;

@@ -390,7 +390,7 @@ static void describe(struct world *w, struct session_open *in)
     else if (who < 60)
         strcpy(in->profile, qoe_profiles[who % QOE_PROFILES].name);
     else if (who < 68)
-        in->has_mu = true, in->qoe = (struct qoe){1, rng_uniform(&w->rng), 2, QOE_LOG};
+        in->has_mu = true, in->qoe = qoe_of_mu(1, rng_uniform(&w->rng), 2, QOE_LOG);
 }
 
 static bool added_name(const struct world *w, const char *name)

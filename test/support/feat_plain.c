@@ -40,9 +40,12 @@ static double top_kbps(const struct view *v)
 /* The three terms of the reward at their full span over the ladder. */
 static void spans(double out[3], const struct view *v)
 {
-    double low = v->ladder_kbps[0], top = top_kbps(v);
-    struct qoe_parts climb = qoe_chunk(&v->qoe, top, low, 0.0, low);
-    double floor = qoe_quality(v->qoe.utility, low, low);
+    int last = v->levels - 1;
+    double kbps = v->ladder_kbps[0];
+    struct qoe_level low = {kbps, v->points[0]}, top = {top_kbps(v), v->points[last]};
+    struct qoe_parts climb = qoe_chunk(&v->qoe, top, low, v->chunk_s, 0.0, kbps);
+    double floor = v->qoe.utility == QOE_POINTS ? v->points[0] * v->chunk_s / 4
+                                                : qoe_quality(v->qoe.utility, kbps, kbps);
     out[0] = v->qoe.mu_quality * (climb.quality - floor);
     out[1] = v->qoe.mu_switch * climb.change;
     out[2] = v->qoe.mu_stall * v->chunk_s;
@@ -154,11 +157,12 @@ static void observe_session(float *o, const struct view *v)
 
 /* stall while `bytes` arrive at `kbps`, and the reward of that chunk on a unit scale */
 static void predict(float *stall, float *reward, const struct view *v, int level,
-                    double download_s, double prev_kbps, double scale)
+                    double download_s, struct qoe_level prev, double scale)
 {
     double wait = fmax(download_s - v->buffer_s, 0.0);
+    struct qoe_level now = {v->ladder_kbps[level], v->points[level]};
     struct qoe_parts q =
-        qoe_chunk(&v->qoe, v->ladder_kbps[level], prev_kbps, wait, v->ladder_kbps[0]);
+        qoe_chunk(&v->qoe, now, prev, v->chunk_s, wait, v->ladder_kbps[0]);
     *stall = squash(wait, v->chunk_s);
     *reward = (float)clip(q.reward / scale, -4.0, 4.0);
 }
@@ -166,7 +170,7 @@ static void predict(float *stall, float *reward, const struct view *v, int level
 static void observe_levels(float *o, const struct view *v, struct estimate est)
 {
     double scale = reward_scale(v), top = top_kbps(v);
-    double prev = v->last_level >= 0 ? v->ladder_kbps[v->last_level] : 0.0;
+    struct qoe_level prev = view_last(v);
     for (int k = 0; k < v->levels; k++, o += PER_LEVEL) {
         double kbit = view_bytes(v, k) * 8e-3;
         double mean_s = est.mean > 0.0 ? kbit / est.mean : 0.0;

@@ -1,5 +1,7 @@
 #include "support/mpc_brute.h"
 
+#include "abr/emulator/quality.h"
+
 #include <math.h>
 #include <stdbool.h>
 
@@ -7,7 +9,7 @@ struct attempt {
     const struct mpc_task *task;
     double unit;
     double smooth[VIEW_LEVELS + 1]
-                 [VIEW_LEVELS]; /* reward without a stall; [0]: no level before */
+                 [VIEW_LEVELS]; /* reward without a stall; [0]: after task->last */
     double on_grid[VIEW_LEVELS + 1][VIEW_LEVELS]; /* its parts rounded, times unit */
     int plan[MPC_HORIZON];
     struct mpc_brute found;
@@ -49,9 +51,11 @@ struct mpc_brute mpc_brute(const struct mpc_task *t)
     a.found.value = a.found.best = -INFINITY;
     for (int prev = -1; prev < t->levels; prev++)
         for (int k = 0; k < t->levels; k++) {
-            double before = prev < 0 ? 0 : t->ladder_kbps[prev];
+            struct qoe_level now = {t->ladder_kbps[k], t->points[k]}, before = t->last;
+            if (prev >= 0)
+                before = (struct qoe_level){t->ladder_kbps[prev], t->points[prev]};
             struct qoe_parts p =
-                qoe_chunk(&t->qoe, t->ladder_kbps[k], before, 0, t->ladder_kbps[0]);
+                qoe_chunk(&t->qoe, now, before, t->chunk_s, 0, t->ladder_kbps[0]);
             double quality = t->qoe.mu_quality * p.quality;
             double change = t->qoe.mu_switch * p.change;
             a.smooth[prev + 1][k] = p.reward;
@@ -59,7 +63,7 @@ struct mpc_brute mpc_brute(const struct mpc_task *t)
                                      rounded(change * a.unit) +
                                      rounded((p.reward - quality + change) * a.unit);
         }
-    try_all(&a, 0, 0, 0, t->buffer_s, t->last_level);
+    try_all(&a, 0, 0, 0, t->buffer_s, -1);
     return a.found;
 }
 
@@ -81,12 +85,14 @@ struct mpc_task mpc_brute_task(struct rng *r, int levels, int horizon)
         }
     t.buffer_s = rng_below(r, 5) ? rng_range(r, 0, 30) : 0;
     if (whole) t.buffer_s = floor(t.buffer_s);
-    t.last_level = (int)rng_below(r, (uint32_t)levels + 1) - 1;
+    quality_curve(t.points, t.ladder_kbps, NULL, levels);
+    int last = (int)rng_below(r, (uint32_t)levels + 1) - 1;
+    if (last >= 0) t.last = (struct qoe_level){t.ladder_kbps[last], t.points[last]};
     double *mu[] = {&t.qoe.mu_quality, &t.qoe.mu_switch, &t.qoe.mu_stall};
     bool builtin = rng_below(r, 3) == 0;
     for (int i = 0; i < 3; i++)
         *mu[i] = rng_below(r, 6) ? rng_range(r, 0, 7) : 0;
-    if (builtin) t.qoe = qoe_profiles[rng_below(r, QOE_PROFILES)].qoe;
+    if (builtin) t.qoe = qoe_papers[rng_below(r, QOE_PAPERS)].qoe;
     t.qoe.utility = (enum qoe_utility)rng_below(r, 3);
     return t;
 }

@@ -42,8 +42,8 @@ static double worth_of_rest(const struct view *v, int from, double buffer_s, dou
     int n = later(v);
     if (n < 1) return 0.0;
     double first[VIEW_LEVELS], steady[VIEW_LEVELS], best = -INFINITY;
-    qoe_ladder(first, &v->qoe, v->ladder_kbps, v->levels, from);
-    qoe_ladder(steady, &v->qoe, v->ladder_kbps, v->levels, -1);
+    view_rewards(first, v, from);
+    view_rewards(steady, v, VIEW_NONE);
     for (int i = 0; i < v->levels; i++) {
         double late_s = n * v->chunk_s * (v->ladder_kbps[i] / kbps - 1.0) - buffer_s;
         double worth =
@@ -56,7 +56,7 @@ static double worth_of_rest(const struct view *v, int from, double buffer_s, dou
 static double worth(const struct view *v, const struct underway *u, int level)
 {
     double earns[VIEW_LEVELS];
-    qoe_ladder(earns, &v->qoe, v->ladder_kbps, v->levels, v->last_level);
+    view_rewards(earns, v, VIEW_LAST);
     double bytes = level == u->level ? left(v, u) : view_bytes(v, level);
     double wait_s = bytes / rate(u), held_s = fmax(u->buffer_s - wait_s, 0.0);
     return earns[level] - v->qoe.mu_stall * fmax(wait_s - u->buffer_s, 0.0) +

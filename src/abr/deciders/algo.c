@@ -3,6 +3,7 @@
 #include "abr/deciders/bba2.h"
 #include "abr/deciders/bola.h"
 #include "abr/deciders/bola_e.h"
+#include "abr/deciders/ceiled.h"
 #include "abr/deciders/fugu.h"
 #include "abr/deciders/hold.h"
 #include "abr/deciders/hyb.h"
@@ -40,6 +41,7 @@ static const struct algo_kind KINDS[] = {
     {"mpc-tail", NULL, OPTIONAL, .make = mpc_tail_new},
     {"fugu", NULL, OPTIONAL, .make = fugu_new},
     {"hold", NULL, OPTIONAL, .make = hold_new},
+    {"ceiled:", "ceiled:SPEC", NEEDED, .make = ceiled_new},
     {"moe", "moe, moe:FILE", OPTIONAL, .make = moe_new},
 };
 enum { N_KINDS = sizeof KINDS / sizeof *KINDS };

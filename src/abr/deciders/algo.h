@@ -17,6 +17,7 @@
  *   fugu         stochastic planning over a learned distribution of download times (fugu.h)
  *   hold         one chunk, then a level held, averaged over a learned forecast (hold.h)
  *   moe[:FILE]   the shipped policy, or the policy of a checkpoint; greedy
+ *   ceiled:SPEC  SPEC under the ceilings of the profile (ceiled.h)
  * The settings of bba-2 to hold were searched for on training traces. A spec such as soda:beta=2+gamma=40
  * replaces them (settings.h).
  * `oracle` is no online algorithm; eval handles it (oracle.h).

@@ -13,6 +13,7 @@ struct bba2_cfg {
 
 /* chosen on training traces (test/score/rivals.mjs): documentary, live, news, pensieve */
 static const struct bba2_cfg SETS[QOE_PROFILES] = {
+    {0.3, 0.8}, {0.3, 0.8}, {0.3, 0.8}, {0.3, 0.8}, {0.3, 0.8}, {0.3, 0.8},
     {0.1, 0.8}, {0.3, 0.8}, {0.05, 0.2}, {0.3, 0.8}};
 
 static const struct field ROWS[] = {

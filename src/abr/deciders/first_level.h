@@ -14,6 +14,11 @@
  * top rate, since ladders are made for the links of their viewers; the logarithm has deviation 1.
  * Both were chosen on training traces: test/bench/bench_start.c plays sessions from each level.
  *
+ * A profile may have a ceiling of the wait for the first picture (qoe.h: startup_max_s). Then levels are
+ * withheld whose chunk would take longer on a link as slow as the slowest tenth: view.h's start_kbps, or
+ * an eighth of the top rate R, and sqrt(R / 8 * 1 Mbit/s) for ladders beyond 8 Mbit/s, whose viewers
+ * are not all on fast links. In points the wait costs mu_start.
+ *
  * A policy sees nothing of the link here either. It learns one answer for all its training, mostly
  * 3G links and videos of three minutes. A session that explores begins with a level that the policy
  * draws (guard.h).
@@ -33,5 +38,7 @@ bool first_level_is(const struct view *v);
 
 /* 0 .. levels - 1. */
 int first_level(const struct view *v);
+/* The highest level that starts in time, for viewers with a ceiling. Level 0 always may be taken. */
+int first_level_most(const struct view *v);
 
 #endif

@@ -1,7 +1,7 @@
 /* forecast.h - a learned distribution of the throughput to come, given the session's history.
  *
  * With m the harmonic mean of the last 5 throughputs and s the standard deviation of the logarithms
- * of the last 8, the ratio of the throughput to come and m has the quantiles
+ * of the last 8 (more after fewer chunks, forecast.c), the ratio of the throughput to come and m has the quantiles
  *
  *   ln(c / m) = Q_i(s),   i = 0 .. 8 at (2i + 1) / 18
  *

@@ -14,7 +14,9 @@ struct fugu_cfg {
 };
 
 /* chosen on training traces (test/score/rivals.mjs): documentary, live, news, pensieve */
-static const struct fugu_cfg SETS[QOE_PROFILES] = {{1}, {0.7}, {1}, {0.8}};
+static const struct fugu_cfg SETS[QOE_PROFILES] = {
+    {0.8}, {0.8}, {0.8}, {0.8}, {0.8}, {0.8},
+    {1}, {0.7}, {1}, {0.8}};
 
 static const struct field ROWS[] = {{"factor", "X", "factor on the forecast",
                                      FIELD(struct fugu_cfg, factor), .lo = 0.01,
@@ -72,8 +74,7 @@ static int fugu_decide(void *self, const struct view *v, const struct video *vid
     for (int i = 0; i < FORECAST_QUANTILES; i++)
         f->kbps[i] = factor * c.next_kbps[i];
     for (int i = 0; i <= v->levels; i++)
-        qoe_ladder(f->gain[i], &v->qoe, v->ladder_kbps, v->levels,
-                   i < v->levels ? i : v->last_level);
+        view_rewards(f->gain[i], v, i < v->levels ? i : VIEW_LAST);
 
     int left = v->chunks ? v->chunks - v->chunk : HORIZON;
     int horizon = left < HORIZON ? left : HORIZON;

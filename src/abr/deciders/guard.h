@@ -1,18 +1,26 @@
-/* guard.h - the levels that a decision may take: all, or those that a short buffer can bear.
+/* guard.h - the levels that a decision may take.
  *
- * The guard acts for viewers to whom stalls matter most and whose player holds little: mu_stall is
- * at least five times each of the other weights, the player holds at most 12 s, and a chunk was
- * measured. They are offered the levels k that leave a second of media in the buffer when the link
- * carries nine tenths of what it carried last:
+ * A profile may have a ceiling of its stalls (qoe.h: stall_ratio_max). Then levels are withheld whose
+ * chunk would outlast the buffer on a link that disappoints:
+ *
+ *   8e-3 S_k / c > B,   c = n_0 exp(- margin)
+ *
+ * S_k size of the next chunk at level k [bytes], B media in the buffer [s], n_0 the lowest quantile of
+ * the forecast [kbit/s] (forecast.h: one download in 18 is slower). margin is 0, or what view.h says: a
+ * daemon that sees more or fewer downloads below c than its ceiling bears adjusts it (caution.h).
+ *
+ * Without a ceiling the guard acts for viewers to whom stalls matter most and whose player holds
+ * little: mu_stall is at least five times each of the other weights, the player holds at most 12 s, and
+ * a chunk was measured. They are offered the levels k that leave a second of media in the buffer when
+ * the link carries nine tenths of what it carried last:
  *
  *   8e-3 S_k <= 0.9 C (B - 1)
  *
- * S_k size of the next chunk at level k [bytes], C throughput of the last chunk [kbit/s], B media
- * in the buffer [s]. Level 0 is always offered. Everybody else is offered all levels. The four
- * constants were chosen on training traces alone (deploy/policy/README.md).
+ * C throughput of the last chunk [kbit/s]. Level 0 is always offered. The constants were chosen on
+ * training traces alone (deploy/policy/README.md).
  *
- * Policies are trained without the guard (feat_mask). A level is drawn and learned from under the
- * same offer, since the offer is a function of the view alone.
+ * A level is drawn and learned from under the same offer, since the offer is a function of the view
+ * alone. Sessions that explore have margin 0, so that the learner's replay gives the same offer.
  *
  * Threads: pure function. */
 #ifndef ABR_GUARD_H

@@ -10,7 +10,9 @@ struct hyb_cfg {
 };
 
 /* chosen on training traces (test/score/rivals.mjs): documentary, live, news, pensieve */
-static const struct hyb_cfg SETS[QOE_PROFILES] = {{0.15}, {0.3}, {3}, {0.3}};
+static const struct hyb_cfg SETS[QOE_PROFILES] = {
+    {0.3}, {0.3}, {0.3}, {0.3}, {0.3}, {0.3},
+    {0.15}, {0.3}, {3}, {0.3}};
 
 static const struct field ROWS[] = {{"factor", "X", "factor on the forecast",
                                      FIELD(struct hyb_cfg, factor), .lo = 0.01, .hi = 10},

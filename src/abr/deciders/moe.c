@@ -1,6 +1,7 @@
 #include "abr/deciders/moe.h"
 
 #include "abr/emulator/feat.h"
+#include "abr/deciders/caution.h"
 #include "abr/deciders/guard.h"
 #include "abr/deciders/first_level.h"
 #include "learn/ckpt.h"
@@ -35,7 +36,7 @@ static void moe_reset(void *self, uint64_t session_key)
 /* Layouts for experiments choose the first chunk themselves. */
 static uint32_t moe_offered(const struct moe *p, const struct view *v)
 {
-    bool own = feat_rolled(p->layout) || (p->layout != FEAT_FULL && first_level_is(v));
+    bool own = feat_rolled(p->layout) || (p->layout != FEAT_FULL && p->layout != FEAT_PLAN && first_level_is(v));
     uint32_t trained = (UINT32_C(1) << packed_cfg(p->packed)->actions) - 1;
     uint32_t mask = (own ? feat_mask(v) : guard_greedy(v)) & trained;
     return mask ? mask
@@ -47,7 +48,10 @@ static int moe_decide(void *self, const struct view *v, const struct video *vide
 {
     (void)video;
     struct moe *p = self;
-    float full[FEAT_FULL_DIM];
+    struct view wary = *v;
+    caution_apply(&wary, NULL, NULL);
+    v = &wary;
+    float full[FEAT_DIM_MAX];
     const float *obs = p->paper;
     if (feat_rolled(p->layout)) {
         feat_paper_push(p->paper, v);

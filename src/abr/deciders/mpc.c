@@ -22,7 +22,7 @@ struct search {
     double mu_stall;
     double download_s[MPC_HORIZON][VIEW_LEVELS];
     double gain[VIEW_LEVELS + 1][VIEW_LEVELS]; /* reward without a stall, after a level;
-                                                  [levels] is after none */
+                                                  [levels] is after the last chunk */
     /* bound[w][j][k]: most that steps j.. may earn after level k, downloads priced at w
      */
     double weight[WEIGHTS];
@@ -48,10 +48,13 @@ static void fill_gains(struct search *s, const struct mpc_task *task)
 
     s->mu_stall = qoe->mu_stall * unit;
     for (int k = 0; k < s->levels; k++) {
+        struct qoe_level level = {task->ladder_kbps[k], task->points[k]};
         for (int prev = 0; prev <= s->levels; prev++) {
-            double before = prev < s->levels ? task->ladder_kbps[prev] : 0;
+            struct qoe_level before = task->last;
+            if (prev < s->levels)
+                before = (struct qoe_level){task->ladder_kbps[prev], task->points[prev]};
             struct qoe_parts p =
-                qoe_chunk(qoe, task->ladder_kbps[k], before, 0, task->ladder_kbps[0]);
+                qoe_chunk(qoe, level, before, s->chunk_s, 0, task->ladder_kbps[0]);
             double quality = qoe->mu_quality * p.quality;
             double change = qoe->mu_switch * p.change;
             /* the pamoe utility has a part that no weight scales. Each part is rounded by
@@ -161,8 +164,7 @@ struct mpc_answer mpc_plan(const struct mpc_task *task)
     fill_gains(&s, task);
     fill_bounds(&s);
 
-    struct node root = {0, task->buffer_s,
-                        task->last_level < 0 ? s.levels : task->last_level};
+    struct node root = {0, task->buffer_s, s.levels};
     /* one unit below an existing plan, so that the first of equally good plans is still found */
     s.best = dive(&s, root) - GRID;
     visit(&s, &root, 0);
@@ -207,7 +209,7 @@ struct mpc_task mpc_task(const struct view *v, const struct video *video,
                          .horizon = MPC_HORIZON,
                          .chunk_s = v->chunk_s,
                          .buffer_s = v->buffer_s,
-                         .last_level = v->last_level,
+                         .last = view_last(v),
                          .qoe = *qoe};
     if (v->chunks > 0 && v->chunks - v->chunk < t.horizon)
         t.horizon = v->chunks - v->chunk;
@@ -215,7 +217,7 @@ struct mpc_task mpc_task(const struct view *v, const struct video *video,
     if (video && video->levels != v->levels) video = NULL;
 
     for (int k = 0; k < t.levels; k++)
-        t.ladder_kbps[k] = v->ladder_kbps[k];
+        t.ladder_kbps[k] = v->ladder_kbps[k], t.points[k] = v->points[k];
     for (int j = 0; j < t.horizon; j++) {
         int chunk = v->chunk + j;
         for (int k = 0; k < t.levels; k++) {

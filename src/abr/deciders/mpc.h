@@ -41,7 +41,8 @@ struct mpc_task {
     double ladder_kbps[VIEW_LEVELS];
     double download_s[MPC_HORIZON][VIEW_LEVELS]; /* by the forecast */
     double chunk_s, buffer_s;
-    int last_level; /* -1 = none: the first chunk of the plan pays no change */
+    double points[VIEW_LEVELS]; /* quality; of the next chunk for the whole plan */
+    struct qoe_level last; /* kbps 0 = none: the first chunk of the plan pays no change */
     struct qoe qoe; /* weights >= 0 */
 };
 

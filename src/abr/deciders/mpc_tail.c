@@ -9,6 +9,7 @@ enum { WINDOW = 5 };
 
 /* chosen on training traces (test/score/rivals.mjs): documentary, live, news, pensieve */
 static const struct mpc_tail_cfg SETS[QOE_PROFILES] = {
+    {0.5, 3, 0}, {0.5, 3, 0}, {0.5, 3, 0}, {0.5, 3, 0}, {0.5, 3, 0}, {0.5, 3, 0},
     {0.8, 3, 10}, {0.5, 3, 0}, {1.3, 2, 10}, {0.5, 3, 0}};
 
 static const struct field ROWS[] = {
@@ -84,8 +85,7 @@ int mpc_tail_level(const struct mpc_tail_cfg *cfg, const struct view *v,
     if (s.horizon < 1) s.horizon = 1;
     s.tail = fmax(fmin(cfg->tail, left - s.horizon), 0);
     for (int i = 0; i <= v->levels; i++)
-        qoe_ladder(s.gain[i], &v->qoe, v->ladder_kbps, v->levels,
-                   i < v->levels ? i : v->last_level);
+        view_rewards(s.gain[i], v, i < v->levels ? i : VIEW_LAST);
     s.most_gain = -INFINITY;
     for (int k = 0; k < v->levels; k++) {
         s.most_gain = fmax(s.most_gain, fmax(s.gain[k][k], s.gain[v->levels][k]));

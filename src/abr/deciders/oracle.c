@@ -14,8 +14,9 @@ struct oracle_task {
     const struct video *video;
     double rtt_s, buffer_max_s, drain_s;
     double mu_stall;
-    /* reward of a level after a level when nothing stalls; row [levels] after none */
-    double gain[VIEW_LEVELS + 1][VIEW_LEVELS];
+    /* (chunks, levels + 1, levels): reward of a chunk at a level after a level when nothing stalls;
+     * row [levels] after none. Borrowed from the oracle */
+    const double *gains;
     /* the search begins before `chunk`; level is that of the chunk before it, -1 without one */
     int chunk, level;
     double clock_s, buffer_s;
@@ -142,6 +143,14 @@ static double *free_rest(const struct oracle_graph *g, int chunk, int level)
                          (size_t)(level < 0 ? g->levels : level)];
 }
 
+/* level: before the chunk, -1 without one. Rewards of the levels, (levels). */
+static const double *gains_after(const struct oracle_task *t, int chunk, int level)
+{
+    size_t levels = (size_t)t->video->levels;
+    size_t row = level < 0 ? levels : (size_t)level;
+    return t->gains + ((size_t)chunk * (levels + 1) + row) * levels;
+}
+
 /* Forgets all stages. Returns a first bound: what the plan would earn without any stall. */
 static double oracle_graph_begin(struct oracle_graph *g, const struct oracle_task *task)
 {
@@ -151,18 +160,19 @@ static double oracle_graph_begin(struct oracle_graph *g, const struct oracle_tas
         *free_rest(g, g->chunks, level) = 0;
     for (int chunk = g->chunks - 1; chunk >= task->chunk; chunk--) {
         for (int level = 0; level <= g->levels; level++) {
+            const double *gain = gains_after(task, chunk, level < g->levels ? level : -1);
             double most = -INFINITY;
             for (int k = 0; k < g->levels; k++)
-                most = fmax(most, task->gain[level][k] + *free_rest(g, chunk + 1, k));
+                most = fmax(most, gain[k] + *free_rest(g, chunk + 1, k));
             *free_rest(g, chunk, level) = most;
         }
     }
     return *free_rest(g, task->chunk, task->level);
 }
 
-static double gain(const struct oracle_graph *g, int level, int next)
+static double gain(const struct oracle_graph *g, int chunk, int level, int next)
 {
-    return g->task.gain[level < 0 ? g->levels : level][next];
+    return gains_after(&g->task, chunk, level)[next];
 }
 
 static int *next_of(const struct oracle_graph *g, const struct stage *s, int node)
@@ -176,10 +186,10 @@ static double *stalls_of(const struct oracle_graph *g, int node)
 }
 
 /* Reward of the edge from the node to a level. stall_s: all stalls until arrival. */
-static double edge_reward(const struct oracle_graph *g, const struct node *from,
+static double edge_reward(const struct oracle_graph *g, int chunk, const struct node *from,
                           int level, double stall_s)
 {
-    return gain(g, from->level, level) - g->task.mu_stall * (stall_s - from->stall_s);
+    return gain(g, chunk, from->level, level) - g->task.mu_stall * (stall_s - from->stall_s);
 }
 
 /* What `node` of the stage may be worth to a state that it dominates: the state's own
@@ -271,7 +281,7 @@ static bool extend(struct oracle_graph *g, int chunk, int from, double side_s,
         struct node a = {.level = k, .coarse = coarse ? coarse[k] : 0};
         arrive(g, &a, &parent, chunk, done_s[k]);
         stalls_s[k] = a.stall_s;
-        a.value = parent.value + edge_reward(g, &parent, k, a.stall_s);
+        a.value = parent.value + edge_reward(g, chunk, &parent, k, a.stall_s);
         double most = coarse ? worth(g, &g->before->nodes[a.coarse], a.value, a.stall_s)
                              : a.value + *free_rest(g, chunk + 1, k);
         if (!(most > incumbent)) continue;
@@ -378,14 +388,16 @@ static void fill_rest(struct oracle_graph *g)
     struct stage *s = g->now;
     for (int i = s->first[g->chunks]; i < s->first[g->chunks + 1]; i++)
         s->nodes[i].rest = 0;
-    for (int i = s->first[g->chunks] - 1; i >= 0; i--) {
+    for (int i = s->first[g->chunks] - 1, chunk = g->chunks - 1; i >= 0; i--) {
+        while (i < s->first[chunk])
+            chunk--;
         struct node *node = &s->nodes[i];
         const int *next = next_of(g, s, i);
         const double *stalls_s = stalls_of(g, i);
         node->rest = -INFINITY;
         for (int k = 0; k < g->levels; k++) {
             if (next[k] == NONE) continue;
-            double earned = edge_reward(g, node, k, stalls_s[k]);
+            double earned = edge_reward(g, chunk, node, k, stalls_s[k]);
             double v = worth(g, &s->nodes[next[k]], earned, stalls_s[k]);
             node->rest = fmax(node->rest, v);
         }
@@ -472,7 +484,7 @@ static void oracle_graph_follow(struct oracle_graph *g, int node, int chunk)
                 g->levels);
     for (int k = 0; k < g->levels; k++) {
         if (next[k] == NONE) continue;
-        struct real r = oracle_graph_step(g, &from, gain(g, level, k), done_s[k]);
+        struct real r = oracle_graph_step(g, &from, gain(g, chunk, level, k), done_s[k]);
         r.parent = node;
         if (better(&r, &g->reals[next[k]])) g->reals[next[k]] = r;
     }
@@ -525,6 +537,7 @@ struct oracle {
     int *plan, *trial;  /* (chunks) */
     struct emu *states; /* (chunks): before each chunk of the plan */
     double *values;     /* (chunks + 1): what the plan has earned before each chunk */
+    double *gains;      /* of oracle_task */
     double value;
     long steps; /* of the emulator, in this solve */
 };
@@ -540,10 +553,11 @@ struct oracle *oracle_new(const struct video *video, long node_budget, struct er
     o->trial = calloc(n, sizeof *o->trial);
     o->states = calloc(n, sizeof *o->states);
     o->values = calloc(n, sizeof *o->values);
+    o->gains = calloc(n * (size_t)(o->levels + 1), (size_t)o->levels * sizeof *o->gains);
     if (node_budget <= 0) node_budget = (long)NODES_PER_CHUNK * video->chunks;
     if (node_budget > NODES_MAX) node_budget = NODES_MAX;
     o->graph = oracle_graph_new(video, node_budget, e);
-    if (o->plan && o->trial && o->states && o->values && o->graph) return o;
+    if (o->plan && o->trial && o->states && o->values && o->gains && o->graph) return o;
 fail:
     oracle_free(o);
     err_set(e, ERR_MEMORY, "no memory for the oracle");
@@ -558,12 +572,14 @@ void oracle_free(struct oracle *o)
     free(o->trial);
     free(o->states);
     free(o->values);
+    free(o->gains);
     free(o);
 }
 
-static double reward(const struct oracle_task *t, int prev, int level, double stall_s)
+static double reward(const struct oracle_task *t, int chunk, int prev, int level,
+                     double stall_s)
 {
-    return t->gain[prev < 0 ? t->video->levels : prev][level] - t->mu_stall * stall_s;
+    return gains_after(t, chunk, prev)[level] - t->mu_stall * stall_s;
 }
 
 static int level_before(const struct oracle_task *t, const int *levels, int chunk)
@@ -585,7 +601,7 @@ static double oracle_play(struct oracle *o, const struct oracle_task *t,
         struct emu_result r;
         emu_step(&m, levels[chunk], 1, &r);
         o->steps++;
-        value += reward(t, level_before(t, levels, chunk), levels[chunk], r.rebuffer_s);
+        value += reward(t, chunk, level_before(t, levels, chunk), levels[chunk], r.rebuffer_s);
     }
     if (keep) {
         o->value = value;
@@ -621,6 +637,38 @@ static void polish(struct oracle *o, const struct oracle_task *t, int longest)
     }
 }
 
+static void fill_gains(double *gains, const struct video *v, const struct qoe *qoe)
+{
+    double points[2][VIEW_LEVELS], *before = points[0], *now = points[1];
+    for (int chunk = 0; chunk < v->chunks; chunk++) {
+        video_points(now, v, chunk);
+        const struct qoe_ladder ladder = {v->ladder_kbps, now, v->levels, v->chunk_s};
+        for (int prev = 0; prev <= v->levels; prev++, gains += v->levels) {
+            bool none = prev == v->levels || !chunk;
+            struct qoe_level last = {none ? 0 : v->ladder_kbps[prev],
+                                     none ? 0 : before[prev]};
+            qoe_rewards(gains, qoe, &ladder, last);
+        }
+        double *spare = before;
+        before = now;
+        now = spare;
+    }
+}
+
+/* The search counts each wait as a stall. The wait for the first picture is known for each level, so
+ * what it costs less is a gain. */
+static void credit_start(double *gains, const struct emu *m, const struct qoe *qoe)
+{
+    const struct video *v = m->world->video;
+    if (qoe->utility != QOE_POINTS) return;
+    for (int k = 0; k < v->levels; k++) {
+        struct emu first = *m;
+        struct emu_result r;
+        emu_step(&first, k, 1, &r);
+        gains[v->levels * v->levels + k] += (qoe->mu_stall - qoe->mu_start) * r.rebuffer_s;
+    }
+}
+
 static void fill_task(struct oracle_task *t, const struct emu_world *w,
                       const struct qoe *qoe)
 {
@@ -630,12 +678,6 @@ static void fill_task(struct oracle_task *t, const struct emu_world *w,
     t->buffer_max_s = w->cfg.buffer_max_s;
     t->drain_s = w->cfg.drain_s;
     t->mu_stall = qoe->mu_stall;
-    for (int prev = 0; prev <= v->levels; prev++)
-        for (int k = 0; k < v->levels; k++)
-            t->gain[prev][k] = qoe_chunk(qoe, v->ladder_kbps[k],
-                                         prev < v->levels ? v->ladder_kbps[prev] : 0, 0,
-                                         v->ladder_kbps[0])
-                                   .reward;
 }
 
 /* Fetches chunk 0 when its level is given. The link's clock follows from the delay and the sleep.
@@ -664,6 +706,9 @@ int oracle_solve(struct oracle_result *out, struct oracle *o,
     fill_task(&task, world, qoe);
     struct emu m;
     emu_start(&m, world, start_row);
+    fill_gains(o->gains, world->video, qoe);
+    credit_start(o->gains, &m, qoe);
+    task.gains = o->gains;
     fetch_first(&task, &m, first_level);
     struct link *link = link_new(world, start_row, e);
     if (!link) return ERR_MEMORY;

@@ -13,6 +13,7 @@ int settings_kind(const struct qoe *q)
     int nearest = 0;
     for (int i = 0; i < QOE_PROFILES; i++) {
         const struct qoe *p = &qoe_profiles[i].qoe;
+        if ((p->utility == QOE_POINTS) != (q->utility == QOE_POINTS)) continue;
         double whole = p->mu_quality + p->mu_switch + p->mu_stall;
         double d = fabs(q->mu_quality * unit - p->mu_quality / whole) +
                    fabs(q->mu_switch * unit - p->mu_switch / whole) +

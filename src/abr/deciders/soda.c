@@ -10,6 +10,7 @@ static const double EPSILON = 0.05, DT0_S = 4;
 
 /* chosen on training traces (test/score/rivals.mjs): documentary, live, news, pensieve */
 static const struct soda_cfg SETS[QOE_PROFILES] = {
+    {0.7, 1, 0.3}, {0.7, 1, 0.3}, {0.7, 1, 0.3}, {0.7, 1, 0.3}, {0.7, 1, 0.3}, {0.7, 1, 0.3},
     {0.5, 0.1, 10}, {0.7, 1, 0.3}, {0.15, 0.03, 0.3}, {0.7, 1, 0.3}};
 
 static const struct field ROWS[] = {{"target", "SHARE", "buffer aimed at, of its limit",

@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "abr/deciders/plan.h"
+
 enum {
     SESSION = 28,
     AT_WEIGHTS = 10, /* weights and utility */
@@ -18,14 +20,20 @@ enum {
     AT_REWARD = 4, /* within a level */
     N_WEIGHTS = 6,
     PAPER_COLS = 8,
-    ESTIMATE_CHUNKS = 5 /* as MPC's authors chose */
+    ESTIMATE_CHUNKS = 5, /* as MPC's authors chose */
+    PLAN_SESSION = 8,
+    AT_PLAN_LEVEL = FEAT_FULL_DIM + PLAN_SESSION,
+    PER_PLAN_LEVEL = 6,
+    PLANS = 4 /* quantiles shown */
 };
 
 _Static_assert(AT_LEVEL + VIEW_LEVELS * PER_LEVEL == FEAT_FULL_DIM, "layout and header");
+_Static_assert(AT_PLAN_LEVEL + VIEW_LEVELS * PER_PLAN_LEVEL == FEAT_PLAN_DIM,
+               "layout and header");
 _Static_assert(6 * PAPER_COLS == FEAT_PAPER_DIM, "layout and header");
 
 static const char *const LAYOUTS[] = {"full", "paper", "blind",
-                                      "paper-hint"}; /* enum feat_layout */
+                                      "paper-hint", "plan"}; /* enum feat_layout */
 static const char *const SESSION_NAMES[SESSION] = {
     "has_last",
     "last_rate",
@@ -59,6 +67,13 @@ static const char *const SESSION_NAMES[SESSION] = {
 static const char *const LEVEL_NAMES[PER_LEVEL] = {
     "rate", "load", "stall", "stall_low", "reward", "reward_low",
 };
+static const char *const PLAN_NAMES[PLAN_SESSION] = {
+    "points",      "weight_rise",  "weight_start", "first_chunk",
+    "spread",      "later_middle", "later_low",    "levels",
+};
+static const char *const PLAN_LEVEL_NAMES[PER_PLAN_LEVEL] = {
+    "quality", "plan0", "plan2", "plan4", "plan6", "plan",
+};
 static const char *const PAPER_NAMES[6] = {
     "rate", "buffer", "throughput", "download", "size", "remaining",
 };
@@ -66,7 +81,7 @@ static const char *const PAPER_NAMES[6] = {
 int feat_dim(enum feat_layout layout)
 {
     static const int dims[] = {FEAT_FULL_DIM, FEAT_PAPER_DIM, FEAT_FULL_DIM,
-                               FEAT_PAPER_HINT_DIM};
+                               FEAT_PAPER_HINT_DIM, FEAT_PLAN_DIM};
     return dims[layout];
 }
 
@@ -88,7 +103,7 @@ int feat_layout_parse(enum feat_layout *out, const char *name, struct err *e)
         return 0;
     }
     return err_set(e, ERR_INVALID,
-                   "'%.40s' is not a layout (full, paper, blind, paper-hint)", name);
+                   "'%.40s' is not a layout (full, paper, blind, paper-hint, plan)", name);
 }
 
 void feat_name(char *out, size_t size, enum feat_layout layout, int index)
@@ -106,6 +121,12 @@ void feat_name(char *out, size_t size, enum feat_layout layout, int index)
         snprintf(out, size, "throughput.%d", index - AT_THROUGHPUT);
     } else if (index < AT_LEVEL) {
         snprintf(out, size, "download.%d", index - AT_DOWNLOAD);
+    } else if (index >= AT_PLAN_LEVEL) {
+        int i = index - AT_PLAN_LEVEL;
+        snprintf(out, size, "level%d.%s", i / PER_PLAN_LEVEL,
+                 PLAN_LEVEL_NAMES[i % PER_PLAN_LEVEL]);
+    } else if (index >= FEAT_FULL_DIM) {
+        snprintf(out, size, "%s", PLAN_NAMES[index - FEAT_FULL_DIM]);
     } else {
         int i = index - AT_LEVEL;
         snprintf(out, size, "level%d.%s", i / PER_LEVEL, LEVEL_NAMES[i % PER_LEVEL]);
@@ -160,12 +181,15 @@ static double top_kbps(const struct view *v)
 /* The three terms of the reward at their full span over the ladder. */
 static void spans(double out[3], const struct view *v)
 {
-    double low = v->ladder_kbps[0], top = top_kbps(v);
-    struct qoe_parts climb = qoe_chunk(&v->qoe, top, low, 0.0, low);
-    double floor = qoe_quality(v->qoe.utility, low, low);
-    out[0] = v->qoe.mu_quality * (climb.quality - floor);
-    out[1] = v->qoe.mu_switch * climb.change;
-    out[2] = v->qoe.mu_stall * v->chunk_s;
+    const struct qoe *q = &v->qoe;
+    int last = v->levels - 1;
+    double kbps = v->ladder_kbps[0];
+    struct qoe_level low = {kbps, v->points[0]}, top = {top_kbps(v), v->points[last]};
+    struct qoe_parts climb = qoe_chunk(q, top, low, v->chunk_s, 0.0, kbps);
+    struct qoe_parts floor = qoe_chunk(q, low, low, v->chunk_s, 0.0, kbps);
+    out[0] = q->mu_quality * (climb.quality - floor.quality);
+    out[1] = q->mu_switch * climb.change;
+    out[2] = q->mu_stall * v->chunk_s;
 }
 
 static double scale_of(const double share[3])
@@ -344,7 +368,7 @@ static void observe_session(float *o, const struct view *v, const struct basis *
     o[9] = (float)(v->chunk_s / 4.0);
     for (int i = 0; i < 3; i++)
         o[10 + i] = whole > 1e-6 ? (float)(b->share[i] / whole) : 0.0f;
-    o[13 + v->qoe.utility] = 1.0f;
+    if (v->qoe.utility != QOE_POINTS) o[13 + v->qoe.utility] = 1.0f;
     o[25] = (float)clip(bytes / (rates * v->chunk_s * 125.0) - 1.0, -1.0, 3.0);
 }
 
@@ -356,7 +380,7 @@ static void observe_levels(float *o, const struct view *v, const struct basis *b
     float chunk_s = (float)v->chunk_s;
     float times[VIEW_LEVELS * TIMES] = {0.0f};
     double smooth[VIEW_LEVELS]; /* rewards without a stall */
-    qoe_ladder(smooth, &v->qoe, v->ladder_kbps, v->levels, v->last_level);
+    view_rewards(smooth, v, VIEW_LAST);
     for (int k = 0; k < v->levels; k++) {
         double mean_s = b->bytes[k] * per_mean, low_s = b->bytes[k] * per_low;
         double wait = feat_larger(feat_smaller(mean_s, 1e6) - v->buffer_s, 0.0);
@@ -382,6 +406,69 @@ static void observe_full(float *o, const struct view *v)
     observe_session(o, v, &b);
     observe_throughput(o, v, &b);
     observe_levels(o + AT_LEVEL, v, &b);
+}
+
+double feat_link_scale(const struct view *v, double kbps)
+{
+    struct qoe_ladder ladder = view_ladder(v);
+    struct qoe_range r = qoe_chunk_range(&v->qoe, &ladder, feat_larger(kbps, 1e-3));
+    double whole = v->qoe.mu_quality + v->qoe.mu_switch + v->qoe.mu_stall;
+    return r.high - r.low + 0.1 * v->qoe.mu_stall * v->chunk_s + 1e-3 * whole + 1e-9;
+}
+
+/* How much less than the best level each is worth: 1 to -1. */
+static void observe_worth(float *o, const struct view *v, const double *value, double unit)
+{
+    double most = value[0];
+    for (int k = 1; k < v->levels; k++)
+        most = feat_larger(most, value[k]);
+    for (int k = 0; k < v->levels; k++)
+        o[k * PER_PLAN_LEVEL] = 1.0f - 2.0f * squash((most - value[k]) * unit, 1.0f);
+}
+
+struct plan_cfg feat_plan_cfg(const struct view *v)
+{
+    return (struct plan_cfg){
+        .factor = 1.0, .tail = clip(40.0 / v->chunk_s, 5.0, 20.0), .caution = 1.0};
+}
+
+static void observe_plan(float *o, const struct view *v)
+{
+    const struct qoe *q = &v->qoe;
+    double per_top = 1.0 / top_kbps(v), points = v->points[v->levels - 1] * 0.01;
+    float *level = o + AT_PLAN_LEVEL;
+    memset(o + FEAT_FULL_DIM, 0, (FEAT_PLAN_DIM - FEAT_FULL_DIM) * sizeof *o);
+    o += FEAT_FULL_DIM;
+    o[7] = (float)v->levels / VIEW_LEVELS;
+    o[3] = v->last_level < 0;
+    if (q->utility == QOE_POINTS) {
+        o[0] = 1.0f;
+        o[1] = squash(q->mu_rise, (float)q->mu_quality + 1e-6f);
+        o[2] = squash(q->mu_start, (float)q->mu_stall + 1e-6f);
+    }
+    for (int k = 0; k < v->levels; k++)
+        level[k * PER_PLAN_LEVEL] =
+            q->utility == QOE_POINTS ? (float)(v->points[k] * 0.01 / feat_larger(points, 0.05))
+                                     : 0.0f;
+
+    struct forecast f = forecast_of(v);
+    if (!(f.mean_kbps > 0.0)) return;
+    float logs[LOGS];
+    for (int i = 0; i < LOGS; i++)
+        logs[i] = 1.0f;
+    logs[0] = (float)(f.later_kbps[FORECAST_QUANTILES / 2] * per_top);
+    logs[1] = (float)(f.later_kbps[0] * per_top);
+    quarter_logs(logs);
+    o[4] = (float)clip(f.spread, 0.0, 3.0);
+    o[5] = logs[0];
+    o[6] = logs[1];
+    const struct plan_cfg cfg = feat_plan_cfg(v);
+    struct plan plan;
+    plan_values(&plan, &cfg, v, &f);
+    double unit = 1.0 / feat_link_scale(v, f.mean_kbps);
+    for (int i = 0; i < PLANS; i++)
+        observe_worth(level + 1 + i, v, plan.value[2 * i], unit);
+    observe_worth(level + 1 + PLANS, v, plan.mean, unit);
 }
 
 /* FEAT_BLIND: zeros for what shows the viewer's weights. */
@@ -455,6 +542,7 @@ void feat_observe(float *obs, enum feat_layout layout, const struct view *v)
         if (layout == FEAT_PAPER_HINT) feat_paper_hint(obs + FEAT_PAPER_DIM, v);
     } else {
         observe_full(obs, v);
+        if (layout == FEAT_PLAN) observe_plan(obs, v);
         if (layout == FEAT_BLIND) hide_viewer(obs);
     }
 }

@@ -27,18 +27,30 @@
  *
  * FEAT_PAPER_HINT (51): the same and the viewer's three weights, each over their sum.
  *
+ * FEAT_PLAN (208): FEAT_FULL, then 8 entries of the session and 6 of each level. It says what FEAT_FULL
+ * leaves to be inferred:
+ *   at  n
+ *  128  8  points (the unit), share of the weights of rises and of the start, first chunk, spread of the
+ *          forecast, forecasts of later chunks (middle and low), number of levels
+ *  136 72  per level k: quality, then how much less than the best level it is worth in plan.h, under
+ *          quantiles 0, 2, 4 and 6 of the forecast and on average: 1 the best, -1 much worse. The unit is
+ *          what the link carries (feat_link_scale). 0 when nothing was measured.
+ *
  * Threads: pure functions. */
 #ifndef ABR_FEAT_H
 #define ABR_FEAT_H
 
+#include "abr/deciders/plan.h"
 #include "abr/emulator/view.h"
 
 #include <stdbool.h>
 #include <stddef.h>
 
-enum feat_layout { FEAT_FULL, FEAT_PAPER, FEAT_BLIND, FEAT_PAPER_HINT };
+enum feat_layout { FEAT_FULL, FEAT_PAPER, FEAT_BLIND, FEAT_PAPER_HINT, FEAT_PLAN };
 
 #define FEAT_FULL_DIM 128
+#define FEAT_PLAN_DIM 208
+#define FEAT_DIM_MAX FEAT_PLAN_DIM
 #define FEAT_PAPER_DIM 48
 #define FEAT_PAPER_HINT_DIM 51
 
@@ -46,7 +58,7 @@ int feat_dim(enum feat_layout layout);
 /* Whether feat_paper_push keeps this layout's state from chunk to chunk. */
 bool feat_rolled(enum feat_layout layout);
 
-/* "full", "paper", "blind", "paper-hint" and back (ERR_INVALID). */
+/* "full", "paper", "blind", "paper-hint", "plan" and back (ERR_INVALID). */
 const char *feat_layout_name(enum feat_layout layout);
 int feat_layout_parse(enum feat_layout *out, const char *name, struct err *e)
     __attribute__((warn_unused_result));
@@ -64,6 +76,9 @@ void feat_paper_push(float *state, const struct view *v);
 void feat_paper_hint(float out[FEAT_PAPER_HINT_DIM - FEAT_PAPER_DIM],
                      const struct view *v);
 
+/* The plan that FEAT_PLAN shows: a level is held for 40 s. */
+struct plan_cfg feat_plan_cfg(const struct view *v);
+
 /* Bit k set: level k exists. */
 uint32_t feat_mask(const struct view *v);
 
@@ -73,5 +88,10 @@ uint32_t feat_mask(const struct view *v);
  * and 4 s chunks it is the sum of the weights. It brings viewers of other ladders and weights to the
  * same scale. Always > 0. */
 double feat_reward_scale(const struct view *v);
+
+/* The same for FEAT_PLAN: the range of a chunk's reward on a link that carries kbps, and a tenth of the
+ * cost of a stall of one chunk. Unlike the span of the ladder, it does not grow with levels that the
+ * link cannot carry, so a tall ladder on a slow link teaches as much as another. Always > 0. */
+double feat_link_scale(const struct view *v, double kbps);
 
 #endif

@@ -2,6 +2,7 @@
 
 #include <assert.h>
 #include <math.h>
+#include <string.h>
 
 #include "abr/deciders/abandon.h"
 #include "abr/deciders/first_level.h"
@@ -14,6 +15,7 @@ static void player_look_ahead(struct player *p)
     const int64_t *bytes = video_chunk(video, p->emu.chunk);
     for (int k = 0; k < video->levels; k++)
         p->view.next_bytes[k] = (double)bytes[k];
+    video_points(p->view.points, video, p->emu.chunk);
 }
 
 static int player_look(void *ctx, int level, double bytes, double elapsed_s,
@@ -45,13 +47,18 @@ static bool player_take(struct player *p)
 {
     struct view *v = &p->view;
     int level = p->result.level;
-    double prev_kbps = v->last_level < 0 ? 0.0 : v->ladder_kbps[v->last_level];
-    p->last = qoe_chunk(&v->qoe, v->ladder_kbps[level], prev_kbps, p->result.rebuffer_s,
+    p->before = view_last(v);
+    p->now = (struct qoe_level){v->ladder_kbps[level], v->points[level]};
+    memcpy(p->points, v->points, sizeof p->points);
+    p->last = qoe_chunk(&v->qoe, p->now, p->before, v->chunk_s, p->result.rebuffer_s,
                         v->ladder_kbps[0]);
 
+    if (v->last_level >= 0) v->stalled_s += p->last.stall_s;
+    v->played_s += v->chunk_s;
     view_push(v, (double)p->result.bytes, p->result.copy_ms / 1000.0);
     v->buffer_s = p->result.buffer_s;
     v->last_level = level;
+    v->last_points = p->now.points;
     v->chunk++;
     player_look_ahead(p);
     return p->result.end;
@@ -84,4 +91,19 @@ bool player_step(struct player *p, int level, double noise)
     assert(p->view.chunk < p->view.chunks);
     player_fetch(p, level, noise);
     return player_take(p);
+}
+
+struct qoe_parts player_felt(const struct player *p, const struct qoe *k)
+{
+    const struct view *v = &p->view;
+    return qoe_chunk(k, p->now, p->before, v->chunk_s, p->last.stall_s,
+                     v->ladder_kbps[0]);
+}
+
+struct qoe_range player_range(const struct player *p, const struct qoe *k,
+                              double carried_kbps)
+{
+    const struct view *v = &p->view;
+    const struct qoe_ladder ladder = {v->ladder_kbps, p->points, v->levels, v->chunk_s};
+    return qoe_chunk_range(k, &ladder, carried_kbps);
 }

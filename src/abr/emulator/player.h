@@ -16,6 +16,8 @@ struct player {
     struct emu emu;
     struct view view;         /* of the next decision */
     struct qoe_parts last;    /* of the last chunk */
+    struct qoe_level now, before; /* the last chunk and the one before it, as they were seen */
+    double points[VIEW_LEVELS];   /* quality of the last chunk at each level */
     struct emu_result result; /* of the last chunk */
 };
 
@@ -29,5 +31,11 @@ void player_start(struct player *p, const struct emu_world *world, int start_row
  * view.chunk equals view.chunks, next_bytes shows chunk 0 (as Pensieve's simulator does), view.buffer_s
  * is what remained, and the next call must be player_start. */
 bool player_step(struct player *p, int level, double noise);
+
+/* The last chunk, as a viewer with other weights would have felt it, and its range for such a viewer
+ * on a link that carries carried_kbps (qoe.h). */
+struct qoe_parts player_felt(const struct player *p, const struct qoe *k);
+struct qoe_range player_range(const struct player *p, const struct qoe *k,
+                              double carried_kbps);
 
 #endif

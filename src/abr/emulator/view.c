@@ -6,7 +6,7 @@ struct view view_default(void)
 {
     struct view v = {0};
     v.last_level = -1;
-    v.qoe = qoe_find("pensieve")->qoe;
+    v.qoe = *qoe_standard();
     return v;
 }
 
@@ -27,4 +27,26 @@ double view_bytes(const struct view *v, int level)
 {
     if (v->next_bytes[level] > 0.0) return v->next_bytes[level];
     return v->ladder_kbps[level] * 1000.0 / 8.0 * v->chunk_s;
+}
+
+struct qoe_ladder view_ladder(const struct view *v)
+{
+    return (struct qoe_ladder){v->ladder_kbps, v->points, v->levels, v->chunk_s};
+}
+
+struct qoe_level view_last(const struct view *v)
+{
+    if (v->last_level < 0) return (struct qoe_level){0, 0};
+    return (struct qoe_level){v->ladder_kbps[v->last_level], v->last_points};
+}
+
+void view_rewards(double *reward, const struct view *v, int prev_level)
+{
+    struct qoe_ladder ladder = view_ladder(v);
+    struct qoe_level prev = {0, 0};
+    if (prev_level == VIEW_LAST)
+        prev = view_last(v);
+    else if (prev_level >= 0)
+        prev = (struct qoe_level){v->ladder_kbps[prev_level], v->points[prev_level]};
+    qoe_rewards(reward, &v->qoe, &ladder, prev);
 }

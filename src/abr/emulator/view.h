@@ -42,10 +42,16 @@ struct view {
     double throughput_kbps[VIEW_HISTORY]; /* oldest first: 8 * bytes / download time */
     double download_s[VIEW_HISTORY];      /* oldest first, request to last byte */
     double next_bytes[VIEW_LEVELS];       /* sizes of this chunk; <= 0 = unknown */
+    double points[VIEW_LEVELS]; /* quality of this chunk at each level, 0 .. 100 (quality.h) */
+    double last_points;         /* of chunk - 1, as it was fetched; with last_level >= 0 */
     struct qoe qoe;                       /* what the viewer values */
+    /* What a daemon or page has seen of other sessions; 0: nothing, as shipped. */
+    double stalled_s, played_s; /* of the session so far: stalls, without the start, and media */
+    double margin;     /* of the guard's forecast, a logarithm (deciders/guard.h) */
+    double start_kbps; /* low quantile of first throughputs in this viewer's network */
 };
 
-/* An empty view: pensieve weights, no history, an unknown video. */
+/* An empty view: the standard viewer, no history, an unknown video. */
 struct view view_default(void);
 
 /* Appends one measurement, dropping the oldest when full. */
@@ -53,5 +59,16 @@ void view_push(struct view *v, double bytes, double download_s);
 
 /* Size of `level` of the next chunk [bytes]: next_bytes when known, else ladder_kbps * chunk_s. */
 double view_bytes(const struct view *v, int level);
+
+/* The ladder with the quality of this chunk; borrowed from the view. */
+struct qoe_ladder view_ladder(const struct view *v);
+/* reward (levels): of each level of this chunk without a wait (qoe.h), after a chunk at prev_level:
+ * a level, then with that level's quality of this chunk; VIEW_LAST: the chunk before, as it was
+ * fetched; VIEW_NONE: none. */
+#define VIEW_NONE (-1)
+#define VIEW_LAST (-2)
+void view_rewards(double *reward, const struct view *v, int prev_level);
+/* The chunk before, as its viewer saw it; kbps 0: none. */
+struct qoe_level view_last(const struct view *v);
 
 #endif

@@ -63,6 +63,7 @@ struct video *video_new(int levels, int chunks, double chunk_s, const double *la
     v->chunks = chunks;
     v->chunk_s = chunk_s;
     memcpy(v->ladder_kbps, ladder_kbps, (size_t)levels * sizeof *ladder_kbps);
+    quality_curve(v->level_points, ladder_kbps, NULL, levels);
     return v;
 }
 
@@ -70,7 +71,16 @@ void video_free(struct video *v)
 {
     if (!v) return;
     free(v->bytes);
+    free(v->points);
     free(v);
+}
+
+void video_points(double *out, const struct video *v, int chunk)
+{
+    assert(chunk >= 0 && chunk < v->chunks);
+    const float *row = v->points + (size_t)chunk * (size_t)v->levels;
+    for (int k = 0; k < v->levels; k++)
+        out[k] = v->points ? (double)row[k] : v->level_points[k];
 }
 
 const int64_t *video_chunk(const struct video *v, int chunk)

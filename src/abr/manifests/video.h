@@ -27,6 +27,7 @@
 #ifndef ABR_VIDEO_H
 #define ABR_VIDEO_H
 
+#include "abr/emulator/quality.h"
 #include "abr/emulator/view.h"
 #include "base/err.h"
 
@@ -44,6 +45,10 @@ struct video {
     double chunk_s;
     double ladder_kbps[VIEW_LEVELS];
     int64_t *bytes; /* (chunks, levels), owned */
+    /* Quality, 0 .. 100 points (emulator/quality.h), from the best source there is: */
+    enum quality_source quality;
+    double level_points[VIEW_LEVELS]; /* of each level: stated, or from the curve */
+    float *points;                    /* (chunks, levels), owned; NULL: as level_points */
 };
 
 /* Settings that override the format. Zeros keep what the format says. */
@@ -86,6 +91,9 @@ void video_free(struct video *v);
 
 /* Row of `chunk`: sizes of its levels, borrowed. */
 const int64_t *video_chunk(const struct video *v, int chunk);
+
+/* Quality of a chunk at each level: out (levels). */
+void video_points(double *out, const struct video *v, int chunk);
 
 /* CRC-32 of the ladder's bitrates. */
 uint32_t video_ladder_crc(const struct video *v);

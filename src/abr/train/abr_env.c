@@ -2,6 +2,8 @@
 
 #include "abr/deciders/mpc.h"
 #include "abr/deciders/first_level.h"
+#include "abr/deciders/guard.h"
+#include "abr/deciders/hold.h"
 #include "base/rng.h"
 
 #include <assert.h>
@@ -12,6 +14,8 @@
 static const double AHEAD_S[ABR_ENV_PRIV - 1] = {2, 5, 10, 20, 40, 80, 140};
 static const double SHORT_BUFFER_S = 12.0;
 static const int LEAST_CHUNKS = 10;
+/* mean throughput of a link, of the top rate of a drawn ladder */
+static const double LINK_LEAST = 0.04, LINK_MOST = 2.5;
 
 /* Everything that an episode depends on. Plain bytes, except player.emu.world, which state_put sets to
  * its own world. */
@@ -68,7 +72,7 @@ struct abr_env_cfg abr_env_cfg_default(void)
 
 struct abr_env_cfg abr_env_cfg_paper(bool authors, int64_t cycle_steps)
 {
-    static const char *const order[] = {"documentary", "live", "news"};
+    static const char *const order[] = {"paper-documentary", "paper-live", "paper-news"};
     struct abr_env_cfg c = {
         .layout = FEAT_PAPER,
         .emu = emu_cfg_default(),
@@ -110,11 +114,25 @@ static struct qoe simplex_weights(struct rng *r)
     double w[3], sum = 0.0;
     for (int i = 0; i < 3; i++)
         sum += w[i] = rng_exponential(r, 1.0);
-    return (struct qoe){w[0] / sum, w[1] / sum, w[2] / sum, QOE_LINEAR};
+    return qoe_of_mu(w[0] / sum, w[1] / sum, w[2] / sum, QOE_LINEAR);
 }
 
-static struct qoe draw_weights(struct rng *r, double simplex)
+/* Points: weights relative to `standard`. Stalls may weigh much more, as they do while a ceiling is
+ * exceeded. */
+static struct qoe draw_points(struct rng *r)
 {
+    double weight[QOE_WEIGHTS];
+    for (int i = 0; i < QOE_WEIGHTS; i++)
+        weight[i] = log_uniform(r, 0.25, 4.0);
+    if (chance(r, 0.5)) weight[2] = log_uniform(r, 1.0, 12.0);
+    struct qoe q = qoe_of_weights(weight);
+    if (chance(r, 0.25)) q.mu_rise = q.mu_switch * rng_uniform(r);
+    return q;
+}
+
+static struct qoe draw_weights(struct rng *r, double points, double simplex)
+{
+    if (maybe(r, points)) return draw_points(r);
     if (chance(r, simplex)) return simplex_weights(r);
     struct qoe q = {
         .mu_quality = log_uniform(r, 0.5, 8.0),
@@ -133,7 +151,7 @@ static struct qoe choose_profile(struct abr_env *m)
         s->tag = (int)(s->steps / m->cfg->cycle_steps % n);
     } else if (chance(&s->rng, m->cfg->custom)) {
         s->tag = n;
-        return draw_weights(&s->rng, m->cfg->simplex);
+        return draw_weights(&s->rng, m->cfg->points, m->cfg->simplex);
     } else {
         s->tag = (int)rng_below(&s->rng, (uint32_t)n);
     }
@@ -163,10 +181,13 @@ static void choose_world(struct abr_env *m)
 
     if (w->n_videos > 1 && chance(&s->rng, m->cfg->ladders)) {
         s->video = 1 + (int)rng_below(&s->rng, (uint32_t)w->n_videos - 1);
-        /* traces are as fast as Pensieve's 4.3 Mbit/s ladder needs them */
+        /* from links that carry little more than the lowest level to those that carry all */
         const struct video *v = w->videos[s->video];
         double top_mbps = v->ladder_kbps[v->levels - 1] / 1e3;
-        s->emu.bandwidth_x *= top_mbps / 4.3 * log_uniform(&s->rng, 0.5, 2.0);
+        double low_mbps = v->ladder_kbps[0] / 1e3;
+        double mbps = top_mbps * log_uniform(&s->rng, LINK_LEAST, LINK_MOST);
+        if (mbps < 1.1 * low_mbps) mbps = low_mbps * log_uniform(&s->rng, 1.1, 4.0);
+        s->emu.bandwidth_x *= mbps / trace_mean_mbps(w->traces[s->trace]);
     }
     s->drawn_player = chance(&s->rng, m->cfg->players);
     if (s->drawn_player) {
@@ -256,7 +277,7 @@ static int tag_of(const struct abr_env *m)
 static void observe(struct abr_env *m, struct env_out *out)
 {
     struct state *s = &m->s;
-    out->mask = feat_mask(&s->player.view);
+    out->mask = guard_levels(&s->player.view);
     out->tag = tag_of(m);
     if (feat_rolled(m->cfg->layout)) {
         memcpy(out->obs, s->paper, sizeof s->paper);
@@ -290,6 +311,14 @@ static int abr_env_first_level(struct abr_env *m)
     return first < levels ? first : levels - 1;
 }
 
+static double scale_of(const struct abr_env *m)
+{
+    const struct view *v = &m->s.player.view;
+    if (m->cfg->layout != FEAT_PLAN) return feat_reward_scale(v);
+    double kbps = trace_mean_mbps(m->world.trace) * 1e3 * m->s.emu.bandwidth_x * m->s.emu.payload;
+    return feat_link_scale(v, kbps);
+}
+
 static void env_reset(void *self, struct env_out *out)
 {
     struct abr_env *m = self;
@@ -299,7 +328,7 @@ static void env_reset(void *self, struct env_out *out)
     struct qoe qoe = choose_profile(m);
     int row = 1 + (int)rng_below(&s->rng, (uint32_t)m->world.trace->n - 1);
     player_start(&s->player, &m->world, row, &qoe, -1);
-    s->scale = m->cfg->scale_reward ? feat_reward_scale(&s->player.view) : 1.0;
+    s->scale = m->cfg->scale_reward ? scale_of(m) : 1.0;
 
     s->mpc = (struct mpc_memory){.chunk = -1};
     memset(s->paper, 0, sizeof s->paper);
@@ -345,11 +374,18 @@ static void env_step(void *self, int action, struct env_out *out)
     out->truncated = over && s->live;
 }
 
-/* RobustMPC for the viewer's own weights */
+/* The plan that the layout shows, else RobustMPC; for the viewer's own weights. */
 static int env_advise(void *self)
 {
     struct abr_env *m = self;
     const struct view *v = &m->s.player.view;
+    if (m->cfg->layout == FEAT_PLAN) {
+        struct plan_cfg cfg = feat_plan_cfg(v);
+        int level = v->n_history ? hold_level(&cfg, v) : first_level(v);
+        for (uint32_t levels = guard_levels(v); !(levels >> level & 1);)
+            level--;
+        return level;
+    }
     double kbps = mpc_forecast_kbps(&m->s.mpc, v);
     if (kbps <= 0.0) return 0;
     struct mpc_task task = mpc_task(v, m->world.video, &v->qoe, kbps);

@@ -35,7 +35,7 @@
 #include "learn/env.h"
 
 #define ABR_ENV_PRIV 8
-#define ABR_ENV_PROFILES 8
+#define ABR_ENV_PROFILES QOE_PROFILES
 
 struct abr_env_cfg {
     enum feat_layout layout;
@@ -47,7 +47,8 @@ struct abr_env_cfg {
     double
         generated; /* share of episodes on generated links; counts when there are real traces */
     double custom;  /* drawn weights */
-    double simplex; /* of those: uniform on the simplex; the others are near a profile's
+    double points;  /* of those: in points, relative weights within 1/4 .. 4 */
+    double simplex; /* of the others: uniform on the simplex; the others are near a profile's
                        * weights, a third of them with another utility */
     double ladders; /* drawn video, with the link scaled to fit it */
     double players; /* drawn buffer limit and RTT */

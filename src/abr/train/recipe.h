@@ -33,14 +33,14 @@ struct recipe {
     double link_s, min_mbps;
     bool traces_only;  /* generated links are used only if no traces are given */
     bool uniform_init; /* policy_init_uniform, not policy_init */
+    /* index into recipe_profiles: of the viewers; recipe_fields_apply sets it in env */
     enum {
-        RECIPE_ALL_PROFILES,
-        RECIPE_DOCUMENTARY, /* one of qoe_profiles, in their order */
-        RECIPE_LIVE,
-        RECIPE_NEWS,
-        RECIPE_PENSIEVE,
-        RECIPE_DRAWN /* no named profile, only drawn weights */
-    } profile;       /* of the viewers; recipe_fields_apply sets it in env */
+        RECIPE_ALL,     /* all of qoe_profiles */
+        RECIPE_PRODUCT, /* those in points */
+        RECIPE_PAPERS,  /* those of the papers */
+        RECIPE_DRAWN,   /* no named profile, only drawn weights */
+        RECIPE_ONE      /* the first of qoe_profiles; the others follow in their order */
+    } profile;
 };
 
 int recipe_make(struct recipe *out, const char *preset, const char *variant,

@@ -13,14 +13,14 @@ enum kind { INT, REAL, PAIR, WORD, SWITCH };
 enum { STEPS_MAX = 1 << 20 /* of one rollout */ };
 
 static const char *const ROUTES[] = {"single", "dense", "top1", "top1-unscaled", NULL};
-static const char *const LAYOUTS[] = {"full", "paper", "blind", "paper-hint", NULL};
+static const char *const LAYOUTS[] = {"full",       "paper", "blind",
+                                      "paper-hint", "plan",  NULL};
 static const char *const SCHEDULES[] = {"constant", "linear", "geometric", NULL};
 static const char *const NORMS[] = {"none", "batch", "tag", NULL};
 
 _Static_assert(sizeof(enum mix_route) == sizeof(int), "words are kept in ints");
 _Static_assert(MIX_TOP1_UNSCALED == 3 && FEAT_PAPER_HINT == 3 && TRAIN_GEOMETRIC == 2 &&
-                   PPO_NORM_TAG == 2 && RECIPE_PENSIEVE == QOE_PROFILES &&
-                   RECIPE_DRAWN == QOE_PROFILES + 1,
+                   PPO_NORM_TAG == 2 && RECIPE_DRAWN == 3 && RECIPE_ONE == 4,
                "words in the order of their enums");
 
 static void hide_viewer(struct recipe *r)
@@ -176,10 +176,12 @@ static const struct field FIELDS[] = {
     SHARE("share-generated", generated,
           "share of episodes on generated links if --traces is given"),
     {"profile", "NAME", WORD, AT(profile), .words = recipe_profiles,
-     .help = "profile of all viewers: all, drawn (drawn weights) or one name"},
+     .help = "profile of all viewers: all, product, papers, drawn (drawn weights) or one name"},
     SHARE("share-custom", custom, "share of episodes with drawn weights"),
+    SHARE("share-points", points,
+          "share of --share-custom whose weights are in points, near those of `standard`"),
     SHARE("share-simplex", simplex,
-          "share of --share-custom whose weights are any with sum 1; the rest are near a "
+          "share of the others whose weights are any with sum 1; the rest are near a "
           "profile's"),
     SHARE("share-ladders", ladders, "share of episodes on a generated video"),
     SHARE("share-players", players,
@@ -348,10 +350,16 @@ static void recipe_fields_follow(struct recipe *r, const struct recipe_changes *
     p->obs_dim = feat_dim(r->env.layout);
     if (r->profile == RECIPE_DRAWN) {
         r->env.custom = 1.0;
-    } else if (r->profile != RECIPE_ALL_PROFILES) {
-        r->env.profiles[0] = qoe_profiles[r->profile - 1].qoe;
-        r->env.n_profiles = 1;
-        if (!given(v, "share-custom")) r->env.custom = 0.0;
+    } else if (r->profile != RECIPE_ALL) {
+        int first = r->profile == RECIPE_PRODUCT  ? 0
+                    : r->profile == RECIPE_PAPERS ? QOE_PRODUCT
+                                                  : (int)r->profile - RECIPE_ONE;
+        r->env.n_profiles = r->profile == RECIPE_PRODUCT  ? QOE_PRODUCT
+                            : r->profile == RECIPE_PAPERS ? QOE_PAPERS
+                                                          : 1;
+        for (int i = 0; i < r->env.n_profiles; i++)
+            r->env.profiles[i] = qoe_profiles[first + i].qoe;
+        if (r->profile >= RECIPE_ONE && !given(v, "share-custom")) r->env.custom = 0.0;
     }
     /* each of several environments counts only its own steps towards a shift */
     if (given(v, "envs") && r->env.cycle_steps > 0) {

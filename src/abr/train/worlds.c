@@ -60,6 +60,15 @@ static int generate_links(struct worlds *w, const struct worlds_cfg *cfg, struct
     return 0;
 }
 
+/* Points of the levels: the curve bent by a power, up to a top of 70 to 100. */
+static void draw_quality(struct video *v, struct rng *r)
+{
+    double power = exp(rng_range(r, -0.7, 0.7)), top = rng_range(r, 70.0, 100.0);
+    for (int k = 0; k < v->levels; k++)
+        v->level_points[k] = top * pow(v->level_points[k] * 0.01, power);
+    v->quality = QUALITY_LEVEL;
+}
+
 /* Levels spread evenly on a log scale, each moved by up to a quarter of a step. */
 static struct video *draw_video(struct rng *r, uint64_t seed, struct err *e)
 {
@@ -67,16 +76,19 @@ static struct video *draw_video(struct rng *r, uint64_t seed, struct err *e)
     double ladder[VIEW_LEVELS], seconds = chunk_s[rng_below(r, 10)];
     int levels = 2 + (int)rng_below(r, VIEW_LEVELS - 1);
     int chunks = (int)(rng_range(r, 100.0, 240.0) / seconds);
-    double top = 700.0 * exp(rng_uniform(r) * log(25000.0 / 700.0));
-    double ratio = levels < 4 ? rng_range(r, 1.5, 6.0) : rng_range(r, 5.0, 30.0);
+    double top = 700.0 * exp(rng_uniform(r) * log(45000.0 / 700.0));
+    double most = levels < 4 ? 8.0 : 100.0, least = levels < 4 ? 1.5 : 4.0;
+    double ratio = least * exp(rng_uniform(r) * log(most / least));
     for (int k = 0; k < levels; k++) {
         bool end = k == 0 || k == levels - 1;
         double at = (double)k / (levels - 1);
         double jitter = end ? 0.0 : rng_range(r, -0.25, 0.25) / (levels - 1);
         ladder[k] = round(top * pow(ratio, at + jitter - 1.0));
     }
-    return video_generate(levels, chunks, seconds, ladder, rng_range(r, 0.0, 0.35), seed,
-                          e);
+    double sigma = rng_range(r, 0.0, 0.35);
+    struct video *v = video_generate(levels, chunks, seconds, ladder, sigma, seed, e);
+    if (v) draw_quality(v, r);
+    return v;
 }
 
 static int generate_videos(struct worlds *w, const struct worlds_cfg *cfg, struct err *e)

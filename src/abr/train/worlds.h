@@ -3,7 +3,7 @@
  * Traces are numbered: first those of the corpora whose mean passes min_mbps, then `splices` of them
  * (splice.h; none without recordings), then `links` generated ones (gen_random_link). Video 0 is the
  * caller's. Videos 1 .. `ladders` are drawn: 2 to 12 levels, chunks of 1 to 10 s, top rates from 0.7
- * to 25 Mbit/s.
+ * to 45 Mbit/s, 4 to 100 times the lowest, and the quality of the levels.
  *
  * worlds_ahead gives what only a simulator knows: the mean throughput of the coming seconds, from a
  * running sum over each trace. It reads the trace as a circle. This differs from EMU_WRAP_ZERO by the

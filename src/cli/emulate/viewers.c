@@ -147,8 +147,7 @@ static void count_chunk(struct viewers_run *c, struct viewer *v)
         return; /* the first chunk is not scaled: its download is no stall */
     double carried = view->throughput_kbps[view->n_history - 1];
     struct qoe_range r =
-        qoe_chunk_range(&c->cfg->profile[v->profile].qoe, view->ladder_kbps, view->levels,
-                        view->chunk_s, carried);
+        player_range(&v->player, &c->cfg->profile[v->profile].qoe, carried);
     row->gain += last->reward - r.low;
     row->room += r.high - r.low;
 }

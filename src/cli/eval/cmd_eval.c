@@ -23,7 +23,7 @@
 #define POLICIES FIELD_LIST_MAX
 #define EXCLUDE_BYTES (16u << 20)
 
-static const char *const GAIN_PROFILES[] = {"documentary", "live", "news"};
+static const char *const GAIN_PROFILES[] = {"paper-documentary", "paper-live", "paper-news"};
 #define GAIN_MEAN "documentary+live+news"
 
 struct work {

@@ -181,7 +181,7 @@ static void train_describe(struct ckpt_meta *m, const struct work *w)
     ckpt_meta_set(m, "generated_links", "%d", w->worlds->n_traces - w->worlds->n_real);
     ckpt_meta_set(m, "video", "%s", w->video->name);
     ckpt_meta_set(m, "layout", "%s", feat_layout_name(w->recipe.env.layout));
-    if (w->recipe.profile != RECIPE_ALL_PROFILES)
+    if (w->recipe.profile != RECIPE_ALL)
         ckpt_meta_set(m, "profile", "%s", recipe_profiles[w->recipe.profile]);
     ckpt_meta_set(m, "players", "%s", teacher_files_players(&w->recipe.env));
     if (w->recipe.env.lengths > 0.0) ckpt_meta_set(m, "lengths", "any");

@@ -7,14 +7,14 @@
 #include <string.h>
 
 const struct arrivals_kind arrivals_kinds[ARRIVALS] = {
-    {"documentary", "broadband", {1, 6, 1, QOE_LINEAR}},
-    {"live", "wifi", {1, 1, 6, QOE_LINEAR}},
-    {"news", "lte", {6, 1, 1, QOE_LINEAR}},
-    {"sports", "3g-commute", {3, 1, 3, QOE_LINEAR}},
-    {"lecture", "outage", {1, 3, 1, QOE_LINEAR}},
+    {"documentary", "broadband", {.mu_quality = 1, .mu_switch = 6, .mu_stall = 1}},
+    {"live", "wifi", {.mu_quality = 1, .mu_switch = 1, .mu_stall = 6}},
+    {"news", "lte", {.mu_quality = 6, .mu_switch = 1, .mu_stall = 1}},
+    {"sports", "3g-commute", {.mu_quality = 3, .mu_switch = 1, .mu_stall = 3}},
+    {"lecture", "outage", {.mu_quality = 1, .mu_switch = 3, .mu_stall = 1}},
 };
 
-static const struct qoe BEFORE = {1, 1, 4.3, QOE_LINEAR};
+static const struct qoe BEFORE = {.mu_quality = 1, .mu_switch = 1, .mu_stall = 4.3};
 static const double SECONDS = 320; /* of a link */
 
 enum { EXAM_LINKS = 0x6578616d };

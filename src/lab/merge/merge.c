@@ -63,7 +63,7 @@ static int check_joined(const struct policy *p, const struct ckpt_meta *m, struc
     for (int v = 0; v < V; v++) {
         size_t used = strlen(want);
         snprintf(want + used, sizeof want - used, "%s%s", v ? "," : "",
-                 qoe_profiles[v].name);
+                 qoe_papers[v].name);
     }
     const char *for_whom = ckpt_meta_get(m, "experts_for");
     const char *layout = ckpt_meta_get(m, "layout");
@@ -168,7 +168,7 @@ static struct qoe mean_hint(const float *psi, const double *by)
     struct qoe h = {.utility = QOE_LINEAR};
     const struct qoe *usual = &qoe_find("pensieve")->qoe;
     for (int v = 0; v < V; v++) {
-        const struct qoe *q = &qoe_profiles[v].qoe;
+        const struct qoe *q = &qoe_papers[v].qoe;
         double w = (double)psi[v] * by[v];
         h.mu_quality += w * q->mu_quality;
         h.mu_switch += w * q->mu_switch;

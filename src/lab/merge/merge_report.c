@@ -190,9 +190,9 @@ static void merge_scores(const struct merge_found *f)
         struct lattice_mix m = lattice_mix(x, f->merged->dim, f->merged->steps);
         merge_grid_mean(mean, f->merged, &m);
         report_row(r);
-        report_cell(r, "expert", "%s", k < V ? qoe_profiles[k].name : "uniform");
+        report_cell(r, "expert", "%s", k < V ? qoe_papers[k].name : "uniform");
         for (int v = 0; v < V; v++)
-            report_real(r, qoe_profiles[v].name, mean[v], 3);
+            report_real(r, qoe_papers[v].name, mean[v], 3);
     }
 }
 
@@ -246,8 +246,8 @@ static void figure_lines(const struct merge_found *f)
     for (int a = 0; a < V; a++)
         for (int b = a + 1; b < V; b++, pair++) {
             char title[64];
-            snprintf(title, sizeof title, "%s to %s", qoe_profiles[a].name,
-                     qoe_profiles[b].name);
+            snprintf(title, sizeof title, "%s to %s", qoe_papers[a].name,
+                     qoe_papers[b].name);
             report_panel(r, &(struct report_panel){
                                 .title = title,
                                 .x = {.label = "share of the second"},
@@ -258,7 +258,7 @@ static void figure_lines(const struct merge_found *f)
                     x[i] = (double)i / (MERGE_LINE - 1);
                     y[i] = score >= -0.5 ? score : (double)NAN;
                 }
-                report_series(r, &(struct report_series){.name = qoe_profiles[v].name,
+                report_series(r, &(struct report_series){.name = qoe_papers[v].name,
                                                          .n = MERGE_LINE,
                                                          .x = x,
                                                          .y = y});

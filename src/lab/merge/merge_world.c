@@ -58,13 +58,10 @@ static struct emu_world emulated(const struct merge_world *w, int s)
 }
 
 /* The reward of one chunk for each profile. */
-static void add_rewards(double *qoe, const struct player *p, int level, int previous)
+static void add_rewards(double *qoe, const struct player *p)
 {
-    const double *kbps = p->view.ladder_kbps;
     for (int v = 0; v < V; v++)
-        qoe[v] += qoe_chunk(&qoe_profiles[v].qoe, kbps[level],
-                            previous < 0 ? 0 : kbps[previous], p->last.stall_s, kbps[0])
-                      .reward;
+        qoe[v] += player_felt(p, &qoe_papers[v].qoe).reward;
 }
 
 /* How a session is played, and what is kept of it. */
@@ -83,7 +80,7 @@ static int play_session(const struct merge_world *w, int s, const struct playing
 {
     struct emu_world world = emulated(w, s);
     struct player p;
-    struct qoe hint = how->hint ? *how->hint : view_default().qoe;
+    struct qoe hint = how->hint ? *how->hint : qoe_find("pensieve")->qoe;
     float own[FEAT_FULL_DIM], *obs = how->obs ? how->obs : own;
     player_start(&p, &world, w->row[s], &hint, FIRST_LEVEL);
     for (int chunks = 0;; chunks++) {
@@ -93,9 +90,8 @@ static int play_session(const struct merge_world *w, int s, const struct playing
         if (how->mask) *how->mask = levels;
         if (p.view.chunk >= how->stop) return chunks;
         int rc = how->policy ? packed_decide(&choice, how->policy, obs, levels, -1) : 0;
-        int level = rc ? 0 : choice.action, previous = p.view.last_level;
-        bool end = player_step(&p, level, 1);
-        if (how->qoe) add_rewards(how->qoe, &p, level, previous);
+        bool end = player_step(&p, rc ? 0 : choice.action, 1);
+        if (how->qoe) add_rewards(how->qoe, &p);
         if (end) return chunks + 1;
     }
 }
@@ -119,7 +115,7 @@ static int scale_session(void *ctx, int s, struct err *e)
     int rc = o ? 0 : ERR_MEMORY;
     for (int v = 0; v < V && !rc; v++) {
         struct oracle_result best;
-        rc = oracle_solve(&best, o, &world, c->w->row[s], &qoe_profiles[v].qoe,
+        rc = oracle_solve(&best, o, &world, c->w->row[s], &qoe_papers[v].qoe,
                           FIRST_LEVEL, e);
         if (!rc) c->best[s * V + v] = best.value / (c->w->video->chunks - 1);
     }

@@ -23,7 +23,7 @@
 #include "policy/lattice.h"
 #include "policy/packed.h"
 
-#define MERGE_TASKS QOE_PROFILES
+#define MERGE_TASKS QOE_PAPERS
 #define MERGE_LOOK 8
 
 struct merge_world {

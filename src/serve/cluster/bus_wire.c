@@ -25,7 +25,7 @@ static void pass_qoe(struct pack *p, struct qoe *k)
     pack_real(p, &k->mu_quality);
     pack_real(p, &k->mu_switch);
     pack_real(p, &k->mu_stall);
-    pack_small(p, &utility, QOE_LINEAR, QOE_PAMOE);
+    pack_small(p, &utility, QOE_LINEAR, QOE_POINTS);
     k->utility = (enum qoe_utility)utility;
 }
 

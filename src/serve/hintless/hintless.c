@@ -261,18 +261,18 @@ static void put_task(struct hintless *u, const struct profile *p)
 static bool is_task(const struct profile *p, int n, const char *name)
 {
     for (int i = 0; i < n; i++)
-        if (!strcmp(p[i].name, name)) return p[i].qoe.utility == QOE_LINEAR;
+        if (!strcmp(p[i].name, name)) return p[i].qoe.utility == QOE_POINTS;
     return false;
 }
 
 void hintless_profiles(struct hintless *u, const struct profile *p, int n)
 {
     pthread_mutex_lock(&u->lock);
-    for (int v = QOE_PROFILES; v < u->tasks; v++)
+    for (int v = QOE_PRODUCT; v < u->tasks; v++)
         if (u->task[v][0] && !is_task(p, n, u->task[v])) remove_task(u, v);
     for (int i = 0; i < n; i++) {
         if (!strcmp(p[i].name, u->default_profile)) u->fallback = p[i].qoe;
-        if (p[i].qoe.utility == QOE_LINEAR) put_task(u, &p[i]);
+        if (p[i].qoe.utility == QOE_POINTS) put_task(u, &p[i]);
     }
     pthread_mutex_unlock(&u->lock);
 }
@@ -281,7 +281,7 @@ void hintless_forget(struct hintless *u, const char *name)
 {
     pthread_mutex_lock(&u->lock);
     int v = find_task(u, name);
-    if (v >= QOE_PROFILES) remove_task(u, v);
+    if (v >= QOE_PRODUCT) remove_task(u, v);
     pthread_mutex_unlock(&u->lock);
 }
 
@@ -443,7 +443,6 @@ static void add_example(struct hintless *u, const float *obs, int task, uint64_t
 static void add_chunk(struct hintless *u, const struct track_row *row,
                       const struct step *s)
 {
-    const double *ladder = row->ladder_kbps;
     double p[PROFILE_MIX_TASKS];
     (void)profile_mix_of(p, u->slot_mix,
                          profile_mix_content(u->profile_mix, row->content_id));
@@ -451,10 +450,12 @@ static void add_chunk(struct hintless *u, const struct track_row *row,
     double carried = (double)s->bytes * 8 / 1000 / s->download_s;
     for (int v = 0; v < u->current.tasks; v++) {
         const struct qoe *k = &u->current.qoe[v];
-        struct qoe_range r =
-            qoe_chunk_range(k, ladder, row->levels, row->chunk_s, carried);
-        double got = qoe_chunk(k, ladder[s->level], ladder[s->last_level], s->rebuffer_s,
-                               ladder[0])
+        struct qoe_ladder ladder = {row->ladder_kbps, row->points, row->levels,
+                                    row->chunk_s};
+        struct qoe_range r = qoe_chunk_range(k, &ladder, carried);
+        double got = qoe_chunk(k, track_seen(row, s->level),
+                               track_seen(row, s->last_level), row->chunk_s,
+                               s->rebuffer_s, row->ladder_kbps[0])
                          .reward;
         u->sums.weight[v] += p[v];
         u->sums.gain[v] += p[v] * (got - r.low);
@@ -690,26 +691,26 @@ static int make_bandit(struct hintless_merge *m, const struct hintless_new *how,
                        struct err *e)
 {
     struct tanbr_cfg cfg = how->cfg.bandit;
-    struct qoe qoe[QOE_PROFILES];
+    struct qoe qoe[QOE_PRODUCT];
     int experts = cfg.experts = m->experts->cfg.experts;
     cfg.tasks = PROFILE_MIX_TASKS;
     if (!cfg.keep || cfg.keep > experts) cfg.keep = experts;
     struct merge_score_cfg score = {.steps = PRIOR_STEPS,
                                     .links = how->cfg.merge_links,
                                     .seed = PRIOR_SEED,
-                                    .tasks = QOE_PROFILES,
+                                    .tasks = QOE_PRODUCT,
                                     .qoe = qoe,
                                     .layout = m->layout,
                                     .threads = 1};
-    for (int v = 0; v < QOE_PROFILES; v++)
+    for (int v = 0; v < QOE_PRODUCT; v++)
         qoe[v] = qoe_profiles[v].qoe;
     while (lattice_points(experts, score.steps) > PRIOR_POINTS)
         score.steps--;
-    size_t n = (size_t)lattice_points(experts, score.steps) * QOE_PROFILES;
+    size_t n = (size_t)lattice_points(experts, score.steps) * QOE_PRODUCT;
     float *value = score.links ? calloc(n, sizeof *value) : NULL;
     int rc = 0;
     if (score.links) {
-        cfg.prior = (struct tanbr_prior){score.steps, QOE_PROFILES, value};
+        cfg.prior = (struct tanbr_prior){score.steps, QOE_PRODUCT, value};
         rc = value ? merge_score_all(value, m->experts, &score, e)
                    : err_set(e, ERR_MEMORY, "no memory to score merges");
     }
@@ -742,8 +743,8 @@ static int hintless_merge_open(struct hintless_merge *m, const struct hintless_n
     rc = make_bandit(m, how, e);
     if (rc) return rc;
     double mix[PROFILE_MIX_TASKS] = {0};
-    for (int v = 0; v < QOE_PROFILES; v++)
-        mix[v] = 1.0 / QOE_PROFILES;
+    for (int v = 0; v < QOE_PRODUCT; v++)
+        mix[v] = 1.0 / QOE_PRODUCT;
     hintless_merge_choose(m, mix);
     memcpy(m->first, m->x, sizeof m->first);
     m->view = merge_view_new(m->experts->cfg.experts, tanbr_cfg(m->bandit)->max_nodes, e);
@@ -1488,7 +1489,7 @@ static void pass_seats(struct pack *f, struct seats *s)
     pack_u64(f, &s->to_forget);
     pack_u64(f, &s->carried_forget);
     /* built-in tasks are never removed */
-    uint64_t never = ~(task_bit(PROFILE_MIX_TASKS) - task_bit(QOE_PROFILES));
+    uint64_t never = ~(task_bit(PROFILE_MIX_TASKS) - task_bit(QOE_PRODUCT));
     f->ok = f->ok && !((s->to_forget | s->carried_forget) & never);
 }
 
@@ -1697,7 +1698,7 @@ static bool get_bandit(struct hintless *u, const void *state, size_t n,
                   reason);
     else
         get_merge(m, p);
-    for (int v = QOE_PROFILES; v < PROFILE_MIX_TASKS && !reason; v++)
+    for (int v = QOE_PRODUCT; v < PROFILE_MIX_TASKS && !reason; v++)
         if (m->carried_forget & task_bit(v)) tanbr_forget(m->bandit, v);
     m->carried_forget = 0;
     return !reason;
@@ -1912,16 +1913,16 @@ struct hintless *hintless_new(const struct hintless_new *how, struct err *e)
     u->cfg.merge_policy = u->cfg.exam_traces = NULL; /* borrowed */
     u->seed = how->seed;
     u->log = how->log;
-    u->tasks = u->current.tasks = QOE_PROFILES;
-    for (int v = 0; v < QOE_PROFILES; v++) {
+    u->tasks = u->current.tasks = QOE_PRODUCT;
+    for (int v = 0; v < QOE_PRODUCT; v++) {
         strcpy(u->task[v], qoe_profiles[v].name);
         strcpy(u->current.task[v], qoe_profiles[v].name);
         u->qoe[v] = u->current.qoe[v] = qoe_profiles[v].qoe;
     }
-    const char *name = how->default_profile ? how->default_profile : "pensieve";
+    const char *name = how->default_profile ? how->default_profile : "standard";
     const struct qoe_profile *known = qoe_find(name);
     snprintf(u->default_profile, sizeof u->default_profile, "%s", name);
-    u->fallback = (known ? known : qoe_find("pensieve"))->qoe;
+    u->fallback = (known ? known : qoe_find("standard"))->qoe;
     if (make_room(u, how, e) || make_parts(u, e)) goto fail;
     if (how->cfg.mode == HINTLESS_MERGE && hintless_merge_open(&u->merge, how, e))
         goto fail;

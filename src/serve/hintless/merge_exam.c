@@ -66,10 +66,10 @@ static bool play_link(struct merge_score_sums *sums, struct merge_exam *x,
     player_start(&p, &world, 1, hint, -1);
     for (bool end = false; !end;) {
         struct verdict v;
-        int previous = p.view.last_level;
+        bool first = p.view.last_level < 0;
         if (!decide(&v, weights, d, &p.view, -1)) return false;
         end = player_step(&p, v.level, 1);
-        if (previous >= 0) merge_score_add(sums, qoe, tasks, &p, v.level, previous);
+        if (!first) merge_score_add(sums, qoe, tasks, &p);
     }
     return true;
 }

@@ -35,7 +35,7 @@ struct node_cfg node_cfg_default(void)
     return (struct node_cfg){.bind = "127.0.0.1",
                              .port = 8080,
                              .listen_fd = -1,
-                             .default_profile = "pensieve",
+                             .default_profile = "standard",
                              .max_watchers = 64,
                              .grace_s = 2.0,
                              .admit = admit_cfg_default(),

@@ -14,7 +14,7 @@
 
 struct decider {
     enum feat_layout layout;
-    float obs[FEAT_FULL_DIM];
+    float obs[FEAT_DIM_MAX];
 };
 
 /* The observation layout of a policy. ERR_INVALID: the policy was not made for video. */

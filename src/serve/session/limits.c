@@ -79,7 +79,7 @@ int limits_qoe(const struct qoe *k, struct err *e)
     if (rc) return rc;
     if (k->mu_quality + k->mu_switch + k->mu_stall < 1e-6)
         return err_field(e, ERR_RANGE, "mu", "all weights are zero: set at least one");
-    if ((int)k->utility < QOE_LINEAR || k->utility > QOE_PAMOE)
+    if ((int)k->utility < QOE_LINEAR || k->utility > QOE_POINTS)
         return err_field(e, ERR_INVALID, "utility", "is not linear, log or pamoe");
     return 0;
 }

@@ -65,7 +65,7 @@ struct service_cfg {
                   * and session key do not reveal them */
     double explore_share; /* 0.2: share of sessions that sample and train the policy */
     bool learn;
-    char default_profile[SERVICE_NAME]; /* "pensieve": for sessions without a hint */
+    char default_profile[SERVICE_NAME]; /* "standard": for sessions without a hint */
     int max_sessions;                   /* 100000 live */
     double session_ttl_s;               /* 600: close a session after this idle time */
     double retention_s;  /* delete stored sessions older than this; 0: never */

@@ -12,7 +12,7 @@ struct service_cfg service_cfg_default(void)
 {
     return (struct service_cfg){.explore_share = .2,
                                 .learn = true,
-                                .default_profile = "pensieve",
+                                .default_profile = "standard",
                                 .max_sessions = 100000,
                                 .session_ttl_s = 600,
                                 .retention_s = 30 * DAY_S,

@@ -200,6 +200,7 @@ static void emit_trajectory(const struct track *t, const struct steps *p, int n,
                             .buffer_max_s = row->buffer_max_s,
                             .qoe = row->qoe};
     memcpy(j->view.ladder_kbps, row->ladder_kbps, sizeof j->view.ladder_kbps);
+    memcpy(j->view.points, row->points, sizeof j->view.points);
 
     int32_t i = t->head;
     for (int k = 0; k < n + truncated; k++, i = p->at[i].next) {
@@ -283,6 +284,12 @@ static int level_before(const struct track *t, const struct steps *p)
     return s->flags & STEP_REPORTED ? s->level : s->decided;
 }
 
+struct qoe_level track_seen(const struct track_row *row, int level)
+{
+    if (level < 0) return (struct qoe_level){0, 0};
+    return (struct qoe_level){row->ladder_kbps[level], row->points[level]};
+}
+
 static bool overtaken(const struct track *t, const struct steps *p, const struct step *s)
 {
     for (int32_t i = t->newest; i >= 0 && p->at[i].ord > s->ord; i = p->at[i].prev)
@@ -300,9 +307,9 @@ static void take_outcome(struct track *t, struct steps *p, struct step *s,
                          const struct outcome *o, double now, struct changes *c)
 {
     const struct track_row *row = &t->row;
-    double before = s->last_level < 0 ? 0 : row->ladder_kbps[s->last_level];
-    struct qoe_parts parts = qoe_chunk(&row->qoe, row->ladder_kbps[o->level], before,
-                                       o->rebuffer_s, row->ladder_kbps[0]);
+    struct qoe_parts parts =
+        qoe_chunk(&row->qoe, track_seen(row, o->level), track_seen(row, s->last_level),
+                  row->chunk_s, o->rebuffer_s, row->ladder_kbps[0]);
     s->level = (int8_t)o->level;
     s->bytes = (uint32_t)o->bytes;
     s->download_s = o->download_s;
@@ -399,6 +406,7 @@ static void view_of(struct view *v, const struct track *t, int chunk, double buf
                        .last_level = last_level,
                        .qoe = row->qoe};
     memcpy(v->ladder_kbps, row->ladder_kbps, sizeof v->ladder_kbps);
+    memcpy(v->points, row->points, sizeof v->points);
     for (int i = 0; i < t->measured.n; i++)
         view_push(v, t->measured.bytes[i], t->measured.download_s[i]);
 }

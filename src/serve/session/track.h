@@ -72,6 +72,7 @@ struct track_row {
     double ladder_kbps[VIEW_LEVELS];
     double chunk_s, buffer_max_s, opened_at, closed_at;
     struct qoe qoe;
+    double points[VIEW_LEVELS]; /* quality of each level (abr/emulator/quality.h) */
     int32_t levels, chunks;
     uint8_t
         tag; /* of the reward function; from TRAJ_TAG_OWN on: of the added experts that decide */
@@ -184,6 +185,8 @@ int track_restore(struct track *t, struct steps *pool, const struct step *s,
 void track_answer(struct answer *out, const struct step *s, const struct track_row *row);
 void track_history(struct history_step *out, const struct step *s,
                    const struct track_row *row);
+/* A level as the session's viewer sees it; -1: none. */
+struct qoe_level track_seen(const struct track_row *row, int level);
 enum service_by track_by(const struct step *s);
 
 #endif

@@ -32,17 +32,17 @@ static struct underway came(int level, double kbps, double elapsed_s, double buf
 
 TEST(a_careful_beginning_is_corrected)
 {
-    struct view v = before("documentary", 0, -1);
+    struct view v = before("paper-documentary", 0, -1);
     struct underway fast = came(1, 20000, .1, 0), slow = came(1, 800, .33, 0);
     ck_assert_int_eq(abandon_level(&v, &fast), 5);
     ck_assert_int_eq(abandon_level(&v, &slow), 1);
-    v = before("documentary", 1, 1); /* something is known: chunk 0 is past */
+    v = before("paper-documentary", 1, 1); /* something is known: chunk 0 is past */
     ck_assert_int_eq(abandon_level(&v, &fast), 1);
 }
 
 TEST(a_bold_beginning_is_too)
 {
-    struct view v = before("documentary", 0, -1);
+    struct view v = before("paper-documentary", 0, -1);
     struct underway slow = came(3, 100, .33, 0);
     ck_assert_int_eq(abandon_level(&v, &slow), 0);
     slow = came(3, 900, .33, 0); /* .8 s sooner would not pay the climb */
@@ -60,7 +60,7 @@ TEST(a_bold_beginning_is_too)
     slow = came(3, 100, .33, 0); /* who prefers quality waits */
     v.qoe.mu_quality = 1.01;
     ck_assert_int_eq(abandon_level(&v, &slow), 3);
-    v.qoe = qoe_find("news")->qoe;
+    v.qoe = qoe_find("paper-news")->qoe;
     ck_assert_int_eq(abandon_level(&v, &slow), 3);
     slow.level = 5;
     ck_assert_int_eq(abandon_level(&v, &slow), 5); /* neither lower nor higher */
@@ -68,7 +68,7 @@ TEST(a_bold_beginning_is_too)
 
 TEST(a_fading_link_is_fled_by_those_who_hate_stalls)
 {
-    struct view v = before("live", 5, 3);
+    struct view v = before("paper-live", 5, 3);
     struct underway fading = came(3, 200, 1, 6);
     int level = abandon_level(&v, &fading);
     ck_assert_int_lt(level, 3);
@@ -80,9 +80,9 @@ TEST(a_fading_link_is_fled_by_those_who_hate_stalls)
     ck_assert_int_eq(abandon_level(&v, &fading), 0); /* there is nothing below */
     fading = (struct underway){3, 0, .5, 2};         /* an outage */
     ck_assert_int_eq(abandon_level(&v, &fading), 0);
-    v.qoe = qoe_find("news")->qoe;
+    v.qoe = qoe_find("paper-news")->qoe;
     ck_assert_int_eq(abandon_level(&v, &fading), 3);
-    v.qoe = qoe_find("documentary")->qoe;
+    v.qoe = qoe_find("paper-documentary")->qoe;
     ck_assert_int_eq(abandon_level(&v, &fading), 3);
 }
 
@@ -93,17 +93,18 @@ static double value(const struct view *v, const struct underway *u, int j)
     double bytes = v->ladder_kbps[j] * 125 * v->chunk_s;
     double w = (j == u->level ? fmax(bytes - u->bytes, 0) : bytes) / c;
     double lowest = v->ladder_kbps[0];
-    double before = v->last_level < 0 ? 0 : v->ladder_kbps[v->last_level];
+    const struct qoe_level level = {v->ladder_kbps[j], v->points[j]};
     int n = v->chunks - v->chunk - 1;
     for (int i = 0; i < v->levels; i++) {
         double kbps = v->ladder_kbps[i], a = fmax(0, u->buffer_s - w) + v->chunk_s;
         double late = fmax(0, n * v->chunk_s * (kbps * 125 / c - 1) - a);
-        double sum = qoe_chunk(&v->qoe, kbps, v->ladder_kbps[j], 0, lowest).reward +
-                     (n - 1) * qoe_chunk(&v->qoe, kbps, kbps, 0, lowest).reward -
+        const struct qoe_level at = {kbps, v->points[i]};
+        double sum = qoe_chunk(&v->qoe, at, level, v->chunk_s, 0, lowest).reward +
+                     (n - 1) * qoe_chunk(&v->qoe, at, at, v->chunk_s, 0, lowest).reward -
                      v->qoe.mu_stall * late;
         if (!i || sum > best) best = sum;
     }
-    return qoe_chunk(&v->qoe, v->ladder_kbps[j], before, 0, lowest).reward -
+    return qoe_chunk(&v->qoe, level, view_last(v), v->chunk_s, 0, lowest).reward -
            v->qoe.mu_stall * fmax(0, w - u->buffer_s) + (n ? best : 0);
 }
 
@@ -114,7 +115,7 @@ TEST(the_best_by_the_equation)
     int changed[2][2] = {0};
     for (int i = 0; i < 20000; i++) {
         int chunk = (int)rng_below(&r, 14);
-        struct view v = before("live", chunk, chunk ? (int)rng_below(&r, 6) : -1);
+        struct view v = before("paper-live", chunk, chunk ? (int)rng_below(&r, 6) : -1);
         v.qoe.mu_quality = rng_uniform(&r);
         v.qoe.mu_switch = rng_uniform(&r);
         v.qoe.mu_stall = chunk ? 1 + 5 * rng_uniform(&r) : 2 * rng_uniform(&r);
@@ -140,7 +141,7 @@ TEST(the_best_by_the_equation)
 
 TEST(streams_without_end_and_odd_ladders)
 {
-    struct view v = before("live", 5, 1);
+    struct view v = before("paper-live", 5, 1);
     v.chunks = 0;
     v.levels = 2;
     struct underway u = came(1, 50, 2, 1);

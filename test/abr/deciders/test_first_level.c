@@ -26,15 +26,15 @@ static int first(const char *profile, int chunks)
 TEST(the_dearer_the_switches_the_nearer_to_the_middle)
 {
     for (int chunks = 0; chunks <= 480; chunks += 15) { /* 0: live */
-        int k = first("documentary", chunks);
+        int k = first("paper-documentary", chunks);
         ck_assert(k == 2 || (chunks > 100 && k == 1)); /* the way is soon paid for */
-        ck_assert_int_eq(first("live", chunks), 0);
+        ck_assert_int_eq(first("paper-live", chunks), 0);
         ck_assert_int_eq(first("pensieve", chunks), 0);
-        ck_assert_int_eq(first("news", chunks), 5);
+        ck_assert_int_eq(first("paper-news", chunks), 5);
     }
     int before = 0;
     for (double w = 1; w <= 24; w *= 1.5) {
-        struct view v = fresh((struct qoe){1, w, 1, QOE_LINEAR}, 15);
+        struct view v = fresh(qoe_of_mu(1, w, 1, QOE_LINEAR), 15);
         int k = first_level(&v);
         ck_assert_int_ge(k, before);
         before = k;
@@ -44,7 +44,7 @@ TEST(the_dearer_the_switches_the_nearer_to_the_middle)
 
 TEST(a_wait_counts_by_what_the_chunk_weighs)
 {
-    struct view v = fresh(qoe_find("documentary")->qoe, 15);
+    struct view v = fresh(qoe_find("paper-documentary")->qoe, 15);
     v.next_bytes[2] = 5e6;
     ck_assert_int_eq(first_level(&v), 1);
     v.next_bytes[3] = 1; /* lighter than those below */
@@ -53,7 +53,7 @@ TEST(a_wait_counts_by_what_the_chunk_weighs)
 
 TEST(no_way_is_paid_for_behind_the_last_chunk)
 {
-    struct view v = fresh((struct qoe){1, 24, 1, QOE_LINEAR}, 1);
+    struct view v = fresh(qoe_of_mu(1, 24, 1, QOE_LINEAR), 1);
     ck_assert_int_eq(first_level(&v), 0); /* more than 1 s a Mbit/s to wait for */
     v.qoe.mu_stall = 0;
     ck_assert_int_eq(first_level(&v), 5);
@@ -63,7 +63,7 @@ TEST(any_ladder_and_utility)
 {
     for (int u = QOE_LINEAR; u <= QOE_PAMOE; u++) {
         for (int levels = 2; levels <= VIEW_LEVELS; levels++) {
-            struct view v = fresh((struct qoe){1, 6, 1, (enum qoe_utility)u}, 15);
+            struct view v = fresh(qoe_of_mu(1, 6, 1, (enum qoe_utility)u), 15);
             v.levels = levels;
             for (int k = 0; k < levels; k++)
                 v.ladder_kbps[k] = 20000 + k;
@@ -75,7 +75,7 @@ TEST(any_ladder_and_utility)
 
 TEST(only_before_anything_is_known)
 {
-    struct view v = fresh(qoe_find("documentary")->qoe, 15);
+    struct view v = fresh(qoe_find("paper-documentary")->qoe, 15);
     ck_assert(first_level_is(&v));
     ck_assert_uint_eq(guard_greedy(&v), 4);
     ck_assert_uint_eq(guard_levels(&v), 0x3f); /* who explores */

@@ -26,7 +26,7 @@ static struct view calm(double buffer_s)
     v.chunks = 0;
     v.buffer_s = buffer_s;
     v.last_level = 0;
-    v.qoe = (struct qoe){1, 0, 4, QOE_LINEAR};
+    v.qoe = qoe_of_mu(1, 0, 4, QOE_LINEAR);
     for (int i = 0; i < 8; i++)
         view_push(&v, 1e6, 4);
     return v;

@@ -8,7 +8,7 @@
 static struct view short_live(double buffer_s)
 {
     struct view v = view_default();
-    v.qoe = (struct qoe){1, 1, 6, QOE_LINEAR};
+    v.qoe = qoe_of_mu(1, 1, 6, QOE_LINEAR);
     v.levels = 4;
     for (int k = 0; k < 4; k++) {
         v.ladder_kbps[k] = 500 << k;
@@ -53,13 +53,13 @@ TEST(only_for_the_wary_with_little)
     v.buffer_max_s = 12;
     ck_assert_uint_eq(guard_levels(&v), 1);
     for (int i = 0; i < QOE_PROFILES; i++) {
-        bool live = qoe_find("live") == &qoe_profiles[i];
+        bool live = qoe_find("paper-live") == &qoe_profiles[i];
         v.qoe = qoe_profiles[i].qoe;
         ck_assert_uint_eq(guard_levels(&v), live ? 1 : 0xf);
     }
-    v.qoe = (struct qoe){1, 5.1, 25, QOE_LINEAR};
+    v.qoe = qoe_of_mu(1, 5.1, 25, QOE_LINEAR);
     ck_assert_uint_eq(guard_levels(&v), 0xf);
-    v.qoe = (struct qoe){5, 5, 25, QOE_LOG};
+    v.qoe = qoe_of_mu(5, 5, 25, QOE_LOG);
     ck_assert_uint_eq(guard_levels(&v), 1);
 }
 

@@ -17,13 +17,13 @@ static struct view calm(double buffer_s)
     v.buffer_s = buffer_s;
     v.buffer_max_s = 60;
     v.last_level = 0;
-    v.qoe = (struct qoe){1, 0, 4, QOE_LINEAR};
+    v.qoe = qoe_of_mu(1, 0, 4, QOE_LINEAR);
     for (int i = 0; i < 8; i++)
         view_push(&v, 1e6, 4);
     return v;
 }
 
-static const struct hold_cfg PLAIN = {1, 10, 1};
+static const struct plan_cfg PLAIN = {1, 10, 1};
 
 START_TEST(nothing_measured_is_the_lowest_level)
 {
@@ -66,7 +66,7 @@ START_TEST(caution_and_factor_lower_the_level)
     v.qoe.mu_stall = 0.3;
     v.qoe.mu_switch = 0.6; /* one chunk at the upper level is not worth the way back */
     static const struct {
-        struct hold_cfg cfg;
+        struct plan_cfg cfg;
         int level;
     } rows[] = {
         {{1, 10, 1}, 1},

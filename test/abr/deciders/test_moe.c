@@ -151,9 +151,9 @@ TEST(blind_layout_does_not_see_the_viewer)
         ck_assert_msg(algo_new(&a, "moe", &ctx, &e) == 0, "%s", e.detail);
         struct view v = made_view(6);
         for (v.chunk = 0; v.chunk < 48; v.chunk++) {
-            v.qoe = qoe_find("documentary")->qoe;
+            v.qoe = qoe_find("paper-documentary")->qoe;
             int level = a.decide(a.self, &v, NULL);
-            v.qoe = qoe_find("news")->qoe;
+            v.qoe = qoe_find("paper-news")->qoe;
             differ[i] += a.decide(a.self, &v, NULL) != level;
             view_push(&v, 2e5 * (1 + v.chunk * 7 % 11), .2 + v.chunk * 3 % 5);
             v.buffer_s = v.chunk * 13 % 50;

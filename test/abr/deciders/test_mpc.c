@@ -49,8 +49,7 @@ TEST(the_unweighted_penalty_of_low_rates_counts)
                          .download_s = {{1.05, 2.05, 10}},
                          .chunk_s = 4,
                          .buffer_s = 1,
-                         .last_level = -1,
-                         .qoe = {0, 0, .02, QOE_PAMOE}};
+                         .qoe = qoe_of_mu(0, 0, .02, QOE_PAMOE)};
     ck_assert_int_eq(mpc_plan(&t).level, 1);
     t.qoe.utility = QOE_LINEAR; /* quality is worth nothing */
     ck_assert_int_eq(mpc_plan(&t).level, 0);
@@ -62,11 +61,11 @@ TEST(ties_go_to_the_lowest_levels)
     struct rng r;
     rng_init(&r, 7, 0);
     struct mpc_task t = mpc_brute_task(&r, 12, 5);
-    t.qoe = (struct qoe){0, 0, 1, QOE_LINEAR};
-    t.last_level = 11;
+    t.qoe = qoe_of_mu(0, 0, 1, QOE_LINEAR);
+    t.last = (struct qoe_level){t.ladder_kbps[11], t.points[11]};
     memset(t.download_s, 0, sizeof t.download_s);
     ck_assert_int_eq(mpc_plan(&t).level, 0);
-    t.qoe = (struct qoe){0, 0, 0, QOE_LINEAR};
+    t.qoe = qoe_of_mu(0, 0, 0, QOE_LINEAR);
     ck_assert_int_eq(mpc_plan(&t).level, 0);
     ck_assert_int_lt(mpc_plan(&t).nodes, 1000);
 }
@@ -153,7 +152,7 @@ TEST(decision_by_hand)
 
     /* pensieve: 1 against 2 - 1 - 4.3 * 1 s; news: 6 against 12 - 1 - 1 */
     ck_assert_int_eq(own.decide(own.self, &v, NULL), 0);
-    v.qoe = qoe_find("news")->qoe;
+    v.qoe = qoe_find("paper-news")->qoe;
     ck_assert_int_eq(own.decide(own.self, &v, NULL), 1);
     ck_assert_int_eq(fixed.decide(fixed.self, &v, NULL), 0);
 

@@ -17,7 +17,7 @@ static struct view two_levels(double mu_switch)
     v.buffer_s = 8;
     v.buffer_max_s = 60;
     v.last_level = 0;
-    v.qoe = (struct qoe){1, mu_switch, 1, QOE_LINEAR};
+    v.qoe = qoe_of_mu(1, mu_switch, 1, QOE_LINEAR);
     for (int i = 0; i < 5; i++)
         view_push(&v, 1e6, 4);
     return v;

@@ -16,14 +16,19 @@ static double play(const struct emu_world *w, const struct qoe *qoe, const int *
     struct emu m;
     struct emu_result r;
     emu_start(&m, w, 1);
-    double sum = 0, prev = 0;
+    struct qoe_level prev = {0, 0};
+    double sum = 0;
     for (int i = 0; i < w->video->chunks; i++) {
         bool given = i == 0 && first_level >= 0;
         int level = given ? first_level : levels[i];
         emu_step(&m, level, 1, &r);
-        double earned = qoe_chunk(qoe, kbps[level], prev, r.rebuffer_s, kbps[0]).reward;
+        double points[VIEW_LEVELS];
+        video_points(points, w->video, i);
+        const struct qoe_level now = {kbps[level], points[level]};
+        double earned =
+            qoe_chunk(qoe, now, prev, w->video->chunk_s, r.rebuffer_s, kbps[0]).reward;
         if (!given) sum += earned;
-        prev = kbps[level];
+        prev = now;
     }
     return sum;
 }
@@ -61,8 +66,9 @@ static struct trace *rough_link(int n, double mean_mbps, struct rng *r)
 static struct qoe random_weights(struct rng *r, int i)
 {
     if (i % 2) return qoe_profiles[i / 2 % QOE_PROFILES].qoe;
-    struct qoe q = {rng_range(r, 0, 6), rng_range(r, 0, 6), rng_range(r, 0, 6),
-                    QOE_LINEAR};
+    struct qoe q = {.mu_quality = rng_range(r, 0, 6),
+                    .mu_switch = rng_range(r, 0, 6),
+                    .mu_stall = rng_range(r, 0, 6)};
     q.utility = (enum qoe_utility)rng_below(r, 3);
     double *mu[] = {&q.mu_quality, &q.mu_switch, &q.mu_stall};
     if (rng_below(r, 4) == 0) *mu[rng_below(r, 3)] = 0;
@@ -137,7 +143,7 @@ TEST(one_choice_by_hand)
 
     struct oracle *o = oracle_new(video, 0, &e);
     struct oracle_result r;
-    struct qoe qoe = {1, 1, 1, QOE_LINEAR};
+    struct qoe qoe = qoe_of_mu(1, 1, 1, QOE_LINEAR);
     ck_assert_int_eq(oracle_solve(&r, o, &w, 1, &qoe, 0, &e), 0);
     ck_assert_double_eq_tol(r.value, 1, 1e-9);
     ck_assert_double_eq_tol(r.bound, 1, 1e-8);
@@ -225,8 +231,8 @@ TEST(no_policy_passes_with_weights_of_its_own)
         double mu[3], sum = 0;
         for (int k = 0; k < 3; k++)
             sum += mu[k] = rng_exponential(&r, 1);
-        const struct qoe qoe = {mu[0] / sum, mu[1] / sum, mu[2] / sum,
-                                (enum qoe_utility)(i % 3)};
+        const struct qoe qoe =
+            qoe_of_mu(mu[0] / sum, mu[1] / sum, mu[2] / sum, (enum qoe_utility)(i % 3));
         char name[64];
         snprintf(name, sizeof name, "%.3f,%.3f,%.3f %s", qoe.mu_quality, qoe.mu_switch,
                  qoe.mu_stall, qoe_utility_name(qoe.utility));
@@ -283,7 +289,7 @@ TEST(small_budgets_leave_a_gap_that_is_stated)
     struct corpus *corpus = corpus_load("test/golden/traces", CORPUS_ALL, &e);
     struct video *video = video_load("test/golden/video", NULL, &e);
     ck_assert_msg(corpus && video, "%s %s", e.field, e.detail);
-    const struct qoe *qoe = &qoe_find("news")->qoe;
+    const struct qoe *qoe = &qoe_find("paper-news")->qoe;
     struct oracle *full = oracle_new(video, 0, &e), *none = oracle_new(video, 1, &e),
                   *some = oracle_new(video, 3000, &e);
     double gap_some = 0, gap_none = 0;

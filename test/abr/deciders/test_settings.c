@@ -20,10 +20,15 @@ START_TEST(a_viewer_belongs_to_the_nearest_profile)
         struct qoe qoe;
         const char *profile;
     } rows[] = {
-        {{1, 6, 1, QOE_LINEAR}, "documentary"}, {{2, 12, 2, QOE_LOG}, "documentary"},
-        {{1, 1, 6, QOE_LINEAR}, "live"},        {{1, 1, 60, QOE_LINEAR}, "live"},
-        {{6, 1, 1, QOE_LINEAR}, "news"},        {{1, 0, 0, QOE_LINEAR}, "news"},
-        {{1, 1, 4.3, QOE_LINEAR}, "pensieve"},  {{1, 1, 3, QOE_LINEAR}, "pensieve"},
+        {{.mu_quality = 1, .mu_switch = 6, .mu_stall = 1}, "paper-documentary"},
+        {{.mu_quality = 2, .mu_switch = 12, .mu_stall = 2, .utility = QOE_LOG},
+         "paper-documentary"},
+        {{.mu_quality = 1, .mu_switch = 1, .mu_stall = 6}, "paper-live"},
+        {{.mu_quality = 1, .mu_switch = 1, .mu_stall = 60}, "paper-live"},
+        {{.mu_quality = 6, .mu_switch = 1, .mu_stall = 1}, "paper-news"},
+        {{.mu_quality = 1, .mu_switch = 0, .mu_stall = 0}, "paper-news"},
+        {{.mu_quality = 1, .mu_switch = 1, .mu_stall = 4.3}, "pensieve"},
+        {{.mu_quality = 1, .mu_switch = 1, .mu_stall = 3}, "pensieve"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         ck_assert_str_eq(qoe_profiles[settings_kind(&rows[i].qoe)].name, rows[i].profile);

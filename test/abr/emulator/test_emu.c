@@ -226,7 +226,9 @@ TEST(golden_summary)
                                                   : by_buffer(r.buffer_s);
             emu_step(&m, level, 1.0, &r);
             double reward =
-                qoe_chunk(qoe, kbps[level], kbps[prev], r.rebuffer_s, 300).reward;
+                qoe_chunk(qoe, (struct qoe_level){kbps[level], 0},
+                          (struct qoe_level){kbps[prev], 0}, 4, r.rebuffer_s, 300)
+                    .reward;
             sum += reward;
             skip_first += i ? reward : 0.0;
             stall += r.rebuffer_s;

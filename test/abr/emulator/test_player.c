@@ -62,7 +62,7 @@ TEST(view_follows_the_recorded_player)
 TEST(first_chunk_may_be_given)
 {
     struct player p;
-    player_start(&p, &world, 1, &qoe_find("live")->qoe, 1);
+    player_start(&p, &world, 1, &qoe_find("paper-live")->qoe, 1);
     ck_assert_int_eq(p.view.chunk, 1);
     ck_assert_int_eq(p.view.last_level, 1);
     ck_assert_int_eq(p.view.n_history, 1);
@@ -78,13 +78,13 @@ TEST(first_chunk_may_be_given)
 TEST(what_came_is_what_the_view_is_of)
 {
     struct player plain, abandons;
-    player_start(&plain, &world, 1, &qoe_find("documentary")->qoe, -1);
+    player_start(&plain, &world, 1, &qoe_find("paper-documentary")->qoe, -1);
     player_step(&plain, 0, 1.0);
     struct emu_world may = world;
     may.cfg.abandon = true;
-    player_start(&abandons, &may, 1, &qoe_find("documentary")->qoe, 0);
+    player_start(&abandons, &may, 1, &qoe_find("paper-documentary")->qoe, 0);
     ck_assert_int_eq(abandons.view.last_level, 0); /* who says where to begin means it */
-    player_start(&abandons, &may, 1, &qoe_find("documentary")->qoe, -1);
+    player_start(&abandons, &may, 1, &qoe_find("paper-documentary")->qoe, -1);
     player_step(&abandons, 0, 1.0);
     const struct emu_result *r = &abandons.result;
     ck_assert_int_gt(r->level, 0);

@@ -293,7 +293,7 @@ TEST(first_chunks_as_sessions_begin)
     use_worlds(0);
     struct abr_env_cfg c = abr_env_cfg_default();
     c.custom = c.ladders = c.players = c.live = c.choose_first = 0;
-    c.profiles[0] = (struct qoe){1, 8, .5, QOE_LINEAR};
+    c.profiles[0] = qoe_of_mu(1, 8, .5, QOE_LINEAR);
     c.n_profiles = 1;
     c.start = .5;
     struct walk w;

@@ -331,7 +331,8 @@ START_TEST(limits_and_conflicts)
     ck_assert_int_eq(service_profile_get(&p, f.service, "sports", NULL), 0);
     ck_assert(p.grow);
     e = (struct err){0};
-    struct profile builtin = {.name = "news", .qoe = {6, 1, 1, QOE_LINEAR}, .grow = true};
+    struct profile builtin = {
+        .name = "news", .qoe = qoe_of_mu(6, 1, 1, QOE_LINEAR), .grow = true};
     ck_assert_int_eq(service_profile_put(f.service, &builtin, &e), ERR_CONFLICT);
 
     ck_assert_int_eq(service_profile_delete(f.service, "sports", NULL), 0);
@@ -385,7 +386,7 @@ static void *grow(void *ctx, struct err *e)
                             .learn = true,
                             .online = online_cfg_default()};
     cfg.online.batch = 16;
-    struct qoe q = {3, 1, 3, QOE_LINEAR};
+    struct qoe q = qoe_of_mu(3, 1, 3, QOE_LINEAR);
     m->table = added_new(&cfg, e);
     if (!m->table) return NULL;
     struct policy *base = policy_clone(m->policy, e);
@@ -422,7 +423,7 @@ START_TEST(every_failing_allocation_of_added_experts_is_reported)
     view.ladder_kbps[0] = 300;
     view.ladder_kbps[1] = 900;
     view.chunk_s = 4;
-    view.qoe = (struct qoe){3, 1, 3, QOE_LINEAR};
+    view.qoe = qoe_of_mu(3, 1, 3, QOE_LINEAR);
     ck_assert_int_eq(added_decide(&v, m.table, tag + 1, &d, &view, -1), -1);
     ck_assert_int_eq(v.level, 9);
     alloc_watch();
@@ -436,7 +437,7 @@ START_TEST(every_failing_allocation_of_added_experts_is_reported)
     added_remove(m.table, "sports");
     ck_assert_int_eq(added_decide(&v, m.table, tag, &d, &view, -1), -1);
     added_sweep(m.table);
-    struct qoe q = {3, 1, 3, QOE_LINEAR};
+    struct qoe q = qoe_of_mu(3, 1, 3, QOE_LINEAR);
     ck_assert_int_eq(
         added_add(m.table, 0, "sports", &q, policy_clone(m.policy, NULL), 6, NULL), 1);
     ck_assert_int_eq(

@@ -31,7 +31,7 @@ static struct bucket bucket;
 static struct log said;
 static double mono, now;
 static struct side lead, next, a, b;
-static const struct qoe QOE = {3, 1, 3, QOE_LINEAR};
+static const struct qoe QOE = {.mu_quality = 3, .mu_switch = 1, .mu_stall = 3};
 
 static bool profile(void *ctx, struct qoe *out, const char *name)
 {

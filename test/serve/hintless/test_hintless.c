@@ -12,7 +12,7 @@ static struct qoe mean_of(const double p[4])
     double change = 6 * p[0] + p[1] + p[2] / 6 + p[3];
     double stall = p[0] + 6 * p[1] + p[2] / 6 + 4.3 * p[3];
     double by = (8 * (p[0] + p[1] + p[2]) + 6.3 * p[3]) / (quality + change + stall);
-    return (struct qoe){by * quality, by * change, by * stall, QOE_LINEAR};
+    return qoe_of_mu(by * quality, by * change, by * stall, QOE_LINEAR);
 }
 
 START_TEST(the_mean_hint_follows_the_labels)

@@ -99,12 +99,17 @@ START_TEST(marks_are_those_of_an_independent_twin)
             ck_assert(decide(&d, w, &decider, &q.view, -1));
             end = player_step(&q, d.level, 1);
             const struct view *v = &q.view;
+            const struct qoe_ladder ladder = {v->ladder_kbps, video->level_points,
+                                              v->levels, v->chunk_s};
             struct qoe_range r =
-                qoe_chunk_range(&qoe[1], v->ladder_kbps, v->levels, v->chunk_s,
-                                v->throughput_kbps[v->n_history - 1]);
+                qoe_chunk_range(&qoe[1], &ladder, v->throughput_kbps[v->n_history - 1]);
             if (first) continue;
-            gain += qoe_chunk(&qoe[1], v->ladder_kbps[d.level], v->ladder_kbps[before],
-                              q.last.stall_s, v->ladder_kbps[0])
+            const struct qoe_level now = {v->ladder_kbps[d.level],
+                                          video->level_points[d.level]},
+                                   then = {v->ladder_kbps[before],
+                                           video->level_points[before]};
+            gain += qoe_chunk(&qoe[1], now, then, v->chunk_s, q.last.stall_s,
+                              v->ladder_kbps[0])
                         .reward -
                     r.low;
             room += r.high - r.low;

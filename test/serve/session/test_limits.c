@@ -27,7 +27,7 @@ TEST(sessions_within_limits_pass)
     struct session_open in = good_open();
     open_says(&in, 0, "");
     in.has_mu = true;
-    in.qoe = (struct qoe){1, 2, 3, QOE_LOG};
+    in.qoe = qoe_of_mu(1, 2, 3, QOE_LOG);
     in.chunks = 0;
     in.chunk_s = .5;
     in.has_next = true;
@@ -61,9 +61,9 @@ TEST(sessions_outside_name_the_field)
     in = good_open();
     in.has_mu = true;
     open_says(&in, ERR_RANGE, "mu");
-    in.qoe = (struct qoe){1, -1, 1, QOE_LINEAR};
+    in.qoe = qoe_of_mu(1, -1, 1, QOE_LINEAR);
     open_says(&in, ERR_RANGE, "mu[1]");
-    in.qoe = (struct qoe){1, 1, 1, (enum qoe_utility)9};
+    in.qoe = qoe_of_mu(1, 1, 1, (enum qoe_utility)9);
     open_says(&in, ERR_INVALID, "utility");
     strcpy(in.profile, "news");
     open_says(&in, ERR_INVALID, "mu");

@@ -76,7 +76,7 @@ TEST(profiles_are_understood)
 
     in.profile[0] = '\0';
     in.has_mu = true;
-    in.qoe = (struct qoe){1, 2, 3, QOE_LOG};
+    in.qoe = qoe_of_mu(1, 2, 3, QOE_LOG);
     ck_assert_int_eq(service_open(&o, f.service, f.worker, &in, NULL), 0);
     ck_assert_str_eq(o.profile, "custom");
     ck_assert(o.hinted);

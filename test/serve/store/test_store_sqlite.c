@@ -182,7 +182,7 @@ TEST(profiles_and_versions_stay)
     ck_assert_int_eq(n, 0);
     struct store_rec r[5] = {{.kind = STORE_PROFILE}, {.kind = STORE_PROFILE}};
     strcpy(r[0].profile.name, "b");
-    r[0].profile.qoe = (struct qoe){1, 2, .3, QOE_PAMOE};
+    r[0].profile.qoe = qoe_of_mu(1, 2, .3, QOE_PAMOE);
     strcpy(r[1].profile.name, "a");
     r[2] = r[1];
     r[2].kind = STORE_PROFILE_GONE;

@@ -1,0 +1,66 @@
+#include "abr/deciders/caution.h"
+
+#include "abr/deciders/forecast.h"
+
+#include <math.h>
+
+static const double CALM = 0.15, UNEVEN = 0.4; /* spread of the forecast, below */
+static const double STEP = 0.02, MARGIN_MIN = -0.5, MARGIN_MAX = 2;
+static const double RATE = 0.02, KAPPA = 2; /* per second above the ceiling */
+
+const char *const caution_link_names[CAUTION_LINKS] = {"calm", "uneven", "volatile"};
+
+static int kind_of(const struct forecast *f)
+{
+    if (!(f->mean_kbps > 0)) return -1;
+    return f->spread < CALM ? 0 : f->spread < UNEVEN ? 1 : 2;
+}
+
+int caution_link(const struct view *v)
+{
+    struct forecast f = forecast_of(v);
+    return kind_of(&f);
+}
+
+static double clamp(double x, double lo, double hi)
+{
+    return x < lo ? lo : x > hi ? hi : x;
+}
+
+void caution_download(struct caution_links *c, const struct view *v, double kbps)
+{
+    struct forecast f = forecast_of(v);
+    int kind = kind_of(&f);
+    if (kind < 0) return;
+    bool missed = kbps < f.next_kbps[0] * exp(-c->margin[kind]);
+    c->seen[kind]++;
+    c->missed[kind] += missed;
+    double margin = c->margin[kind] + STEP * (missed - CAUTION_MISSES);
+    c->margin[kind] = clamp(margin, MARGIN_MIN, MARGIN_MAX);
+}
+
+void caution_chunk(struct caution_stalls *c, double stall_s, double chunk_s, double max)
+{
+    if (!(max > 0)) return;
+    c->stalled_s += stall_s;
+    c->played_s += chunk_s;
+    double above_s = stall_s - max * (stall_s + chunk_s);
+    c->lambda = clamp(c->lambda + RATE * above_s, 0, CAUTION_LAMBDA_MAX);
+}
+
+bool caution_link_bound(const struct view *v, double kbps)
+{
+    return kbps < v->ladder_kbps[0];
+}
+
+void caution_apply(struct view *v, const struct caution_links *links,
+                   const struct caution_stalls *stalls)
+{
+    if (!(v->qoe.stall_ratio_max > 0)) return;
+    int kind = links ? caution_link(v) : -1;
+    if (kind >= 0) v->margin = links->margin[kind];
+    double above_s = v->stalled_s - v->qoe.stall_ratio_max * (v->stalled_s + v->played_s);
+    double lambda = stalls ? stalls->lambda : CAUTION_LAMBDA;
+    double weight = (1 + lambda) * (1 + KAPPA * fmax(above_s, 0));
+    v->qoe.mu_stall *= fmin(weight, CAUTION_WEIGHT_MAX);
+}

@@ -1,0 +1,75 @@
+/* caution.h - what was seen of the ceilings, and how it changes later decisions.
+ *
+ * Coverage. The guard relies on a low quantile of the forecast, which should be missed once in 18
+ * downloads (guard.h). Links are of CAUTION_LINKS kinds, by the spread of their history: calm, uneven,
+ * volatile. For each kind a margin follows what is observed (online conformal prediction: Gibbs and
+ * Candes, "Adaptive conformal inference under distribution shift", NeurIPS 2021, here on the quantile
+ * itself):
+ *
+ *   margin <- margin + step (missed - 1/18)     within -0.5 .. 2
+ *
+ * missed is 1 when the download was slower than n_0 exp(- margin), else 0. Over a long time the share of
+ * misses approaches 1/18 for any sequence of links, as long as the margin stays within its bounds. That
+ * is a statement about all downloads of a kind together, not about one viewer.
+ *
+ * Stall weight. While a stall ratio is above its ceiling, stalls cost more in decisions (a multiplier of
+ * the constraint, as in dual ascent). The policy is conditioned on the weights, so this needs no training:
+ *
+ *   mu_stall <- mu_stall min(12, (1 + lambda) (1 + kappa max(0, S - max (S + P))))
+ *   lambda   <- lambda + rate (s - max (s + p))      within 0 .. 11
+ *
+ * S and P are the seconds that this session has stalled and played (view.h). They answer to a link that
+ * is worse than its history shows. s and p are those of one chunk of any session of the profile, so
+ * lambda answers to an audience. It begins at CAUTION_LAMBDA, which was chosen on training traces. Stalls
+ * of chunks that no level could have prevented do not count (caution_link_bound). Nothing is promised for
+ * a single session.
+ *
+ * A session that explores decides by the viewer's own weights: the learner must not take the ceiling's
+ * price for the viewer's.
+ *
+ * Threads: plain data, not shared; the caller locks. No allocation. */
+#ifndef ABR_CAUTION_H
+#define ABR_CAUTION_H
+
+#include "abr/emulator/view.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define CAUTION_LINKS 3
+#define CAUTION_MISSES (1.0 / 18)
+#define CAUTION_LAMBDA 1.0
+#define CAUTION_LAMBDA_MAX 11.0
+#define CAUTION_WEIGHT_MAX 12.0
+
+/* "calm", "uneven", "volatile" */
+extern const char *const caution_link_names[CAUTION_LINKS];
+
+struct caution_links {
+    double margin[CAUTION_LINKS];
+    uint64_t seen[CAUTION_LINKS], missed[CAUTION_LINKS]; /* downloads */
+};
+
+struct caution_stalls {
+    double lambda; /* CAUTION_LAMBDA at first */
+    double stalled_s, played_s; /* all that counted */
+};
+
+/* Kind of link by the view's history; -1 when nothing was measured. */
+int caution_link(const struct view *v);
+
+/* The download of the chunk that was decided in v carried kbps. */
+void caution_download(struct caution_links *c, const struct view *v, double kbps);
+
+/* A chunk was played: its stall, its media. max: the profile's ceiling, 0: none, nothing changes. */
+void caution_chunk(struct caution_stalls *c, double stall_s, double chunk_s, double max);
+
+/* Whether the link carried less than the lowest level: kbps of the last download. */
+bool caution_link_bound(const struct view *v, double kbps);
+
+/* Makes the view as cautious as what was seen: sets v->margin and multiplies v->qoe.mu_stall. Only for
+ * viewers with a ceiling. NULL: nothing was seen of others. */
+void caution_apply(struct view *v, const struct caution_links *links,
+                   const struct caution_stalls *stalls);
+
+#endif
