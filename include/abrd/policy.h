@@ -92,7 +92,8 @@ struct abrd_viewer {
     double buffer_max_s; /* the most media that the player holds: a chunk .. an hour */
 };
 
-/* "documentary", "live", "news", "pensieve", with a buffer of 60 s; other names give pensieve. */
+/* The papers' weights per Mbit/s, with a buffer of 60 s: "paper-documentary" or "documentary",
+ * "paper-live" or "live", "paper-news" or "news", "pensieve". Other names give pensieve. */
 struct abrd_viewer abrd_viewer_named(const char *profile);
 
 /* ---- deciding */

@@ -1,6 +1,7 @@
 #include "abrd_priv.h"
 
 #include "abr/emulator/feat.h"
+#include "abr/emulator/quality.h"
 #include "abr/deciders/guard.h"
 #include "policy/packed.h"
 #include "learn/ckpt.h"
@@ -183,8 +184,12 @@ void abrd_video_free(struct abrd_video *v)
 
 struct abrd_viewer abrd_viewer_named(const char *profile)
 {
-    const struct qoe_profile *p = qoe_find(profile);
-    const struct qoe *q = &(p ? p : qoe_find("pensieve"))->qoe;
+    const struct qoe *q = &qoe_find("pensieve")->qoe;
+    for (int i = 0; i < QOE_PAPERS; i++) {
+        const char *name = qoe_papers[i].name;
+        const char *bare = strncmp(name, "paper-", 6) ? name : name + 6;
+        if (!strcmp(profile, name) || !strcmp(profile, bare)) q = &qoe_papers[i].qoe;
+    }
     return (struct abrd_viewer){.quality = q->mu_quality,
                                 .switches = q->mu_switch,
                                 .stalls = q->mu_stall,
@@ -252,6 +257,7 @@ struct abrd_session *abrd_session_new(const struct abrd_policy *p,
     *s = (struct abrd_session){.policy = p, .video = v, .view = view_default()};
     s->view.levels = v->levels;
     memcpy(s->view.ladder_kbps, v->ladder_kbps, sizeof v->ladder_kbps);
+    quality_curve(s->view.points, v->ladder_kbps, NULL, v->levels);
     s->view.chunk_s = v->chunk_s;
     s->view.chunks = v->chunks;
     s->view.buffer_max_s = who->buffer_max_s;

@@ -19,7 +19,7 @@
 
 #include "policy/policy.h"
 
-#define TEACHERS_MAX 16
+#define TEACHERS_MAX 48
 #define TEACH_ALL (-1)
 
 struct teachers {

@@ -13,7 +13,10 @@ TEST(profiles_by_name_by_weights_or_otherwise)
     ck_assert_int_eq(setup_profiles(p, &s, "pensieve", &e), 1);
     ck_assert_str_eq(p[0].name, "pensieve");
     ck_assert(p[0].qoe.mu_stall == 4.3 && p[0].qoe.utility == QOE_LINEAR);
-    ck_assert_int_eq(setup_profiles(p, &s, "all", &e), QOE_PROFILES);
+    ck_assert_int_eq(setup_profiles(p, &s, "all", &e), QOE_PRODUCT);
+    ck_assert_str_eq(p[0].name, "standard");
+    ck_assert_int_eq(setup_profiles(p, &s, "papers", &e), QOE_PAPERS);
+    ck_assert_str_eq(p[3].name, "pensieve");
 
     s.mu = "2,0.5,3";
     s.utility = "log";
@@ -22,11 +25,12 @@ TEST(profiles_by_name_by_weights_or_otherwise)
     ck_assert(p[0].qoe.mu_quality == 2 && p[0].qoe.mu_switch == .5 &&
               p[0].qoe.mu_stall == 3 && p[0].qoe.utility == QOE_LOG);
 
-    s.profiles = (struct field_list){.n = 2, .item = {"news", "live"}};
+    s.profiles = (struct field_list){.n = 2, .item = {"paper-news", "live"}};
     ck_assert_int_eq(setup_profiles(p, &s, "all", &e), 3);
-    ck_assert_str_eq(p[0].name, "news");
+    ck_assert_str_eq(p[0].name, "paper-news");
     ck_assert_str_eq(p[2].name, "custom");
     ck_assert(p[0].qoe.utility == QOE_LOG);
+    ck_assert(p[1].qoe.utility == QOE_POINTS);
 
     s.profiles = (struct field_list){.n = 2, .item = {"all", "live"}};
     ck_assert_int_eq(setup_profiles(p, &s, "all", &e), ERR_CONFLICT);

@@ -96,7 +96,8 @@ static int same(void *ctx, const struct replay_step *step, struct err *e)
 
 TEST(it_plays_as_eval_does)
 {
-    static const char *const profiles[] = {"documentary", "live", "news", "pensieve"};
+    static const char *const profiles[] = {"paper-documentary", "paper-live", "paper-news",
+                                           "pensieve"};
     int64_t bytes[CHUNKS * LEVELS];
     double time_s[ROWS], mbps[ROWS];
     sizes(bytes);

@@ -223,7 +223,7 @@ static void random_policy(const char *path, uint64_t seed)
 
 static struct viewers_cfg viewers_of(uint64_t seed, int at_once)
 {
-    static const char *const name[] = {"news", "live", "documentary", "pensieve"};
+    static const char *const name[] = {"news", "live", "documentary", "standard"};
     struct err e = {0};
     struct viewers_cfg c = {.viewers = ALL_VIEWERS,
                             .at_once = at_once,

@@ -56,20 +56,29 @@ static int load_policy(struct policy **out, const struct lab_task *t, const char
     return *out ? 0 : e->code;
 }
 
-/* The experts must be one per profile, in the profiles' order, and see no viewer. */
+/* One expert per profile, in the profiles' order. Older files have the names without "paper-". */
+static bool names_papers(const char *names)
+{
+    char now[128] = "", before[128] = "";
+    for (int v = 0; v < V; v++) {
+        const char *name = qoe_papers[v].name, *comma = v ? "," : "";
+        const char *bare = strncmp(name, "paper-", 6) ? name : name + 6;
+        size_t used = strlen(now), used_before = strlen(before);
+        snprintf(now + used, sizeof now - used, "%s%s", comma, name);
+        snprintf(before + used_before, sizeof before - used_before, "%s%s", comma, bare);
+    }
+    return !strcmp(names, now) || !strcmp(names, before);
+}
+
+/* The experts must be those of the papers' profiles and see no viewer. */
 static int check_joined(const struct policy *p, const struct ckpt_meta *m, struct err *e)
 {
-    char want[128] = "";
-    for (int v = 0; v < V; v++) {
-        size_t used = strlen(want);
-        snprintf(want + used, sizeof want - used, "%s%s", v ? "," : "",
-                 qoe_papers[v].name);
-    }
     const char *for_whom = ckpt_meta_get(m, "experts_for");
     const char *layout = ckpt_meta_get(m, "layout");
-    if (!for_whom || strcmp(for_whom, want) != 0)
-        return err_field(e, ERR_INVALID, "--policy", "has experts for %s, not for %s",
-                         for_whom ? for_whom : "nobody", want);
+    if (!for_whom || !names_papers(for_whom))
+        return err_field(e, ERR_INVALID, "--policy",
+                         "has experts for %s, not for the papers' profiles in their order",
+                         for_whom ? for_whom : "nobody");
     if (!layout || strcmp(layout, "blind") != 0 || p->cfg.obs_dim != FEAT_FULL_DIM)
         return err_field(e, ERR_INVALID, "--policy", "observes layout %s, not blind",
                          layout ? layout : "unknown");

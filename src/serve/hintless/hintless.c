@@ -170,18 +170,33 @@ static uint64_t task_bit(int task)
 /* u_v of hintless_cfg.h */
 static double unit_of(const struct qoe *k)
 {
-    return fmax(k->mu_quality, .05 * (k->mu_quality + k->mu_switch + k->mu_stall));
+    double w[QOE_WEIGHTS];
+    qoe_weights(w, k);
+    return fmax(w[0], .05 * (w[0] + w[1] + w[2]));
 }
 
+/* The lower of two ceilings, where 0 is none. */
+static double lower_ceiling(double a, double b)
+{
+    return a > 0 && b > 0 ? fmin(a, b) : fmax(a, b);
+}
+
+/* Of profiles in points. The ceilings are the lowest of those that take part. */
 static struct qoe hintless_mean(const struct qoe *qoe, const double *p, int tasks)
 {
-    struct qoe mean = {0};
+    struct qoe mean = {.utility = QOE_POINTS};
     double sums = 0;
     for (int v = 0; v < tasks; v++) {
         double unit = unit_of(&qoe[v]), w = unit > 0 ? p[v] / unit : 0;
         mean.mu_quality += w * qoe[v].mu_quality;
         mean.mu_switch += w * qoe[v].mu_switch;
         mean.mu_stall += w * qoe[v].mu_stall;
+        mean.mu_rise += w * qoe[v].mu_rise;
+        mean.mu_start += w * qoe[v].mu_start;
+        if (p[v] > 0) {
+            mean.stall_ratio_max = lower_ceiling(mean.stall_ratio_max, qoe[v].stall_ratio_max);
+            mean.startup_max_s = lower_ceiling(mean.startup_max_s, qoe[v].startup_max_s);
+        }
         sums += p[v] * (qoe[v].mu_quality + qoe[v].mu_switch + qoe[v].mu_stall);
     }
     double sum = mean.mu_quality + mean.mu_switch + mean.mu_stall;
@@ -189,6 +204,8 @@ static struct qoe hintless_mean(const struct qoe *qoe, const double *p, int task
     mean.mu_quality *= scale;
     mean.mu_switch *= scale;
     mean.mu_stall *= scale;
+    mean.mu_rise *= scale;
+    mean.mu_start *= scale;
     return mean;
 }
 
@@ -203,7 +220,8 @@ static struct qoe hintless_hint_of(const struct hintless_slot *t, const double *
         rest -= p[v];
     }
     if (rest < 1e-9) return hintless_mean(qoe, share, t->tasks);
-    qoe[t->tasks] = t->fallback;
+    /* weights per Mbit/s have no mean with weights per point */
+    qoe[t->tasks] = t->fallback.utility == QOE_POINTS ? t->fallback : *qoe_standard();
     share[t->tasks] = rest;
     return hintless_mean(qoe, share, t->tasks + 1);
 }
@@ -1370,11 +1388,12 @@ static int hintless_turn(struct hintless *u, double now, struct err *e)
  * the merge, the slot's sums, counters, both heads, both profile mixes and the bandit. Numbers are
  * little-endian; heads and bandit are as in memory. One function serves both directions, so writing
  * and reading cannot differ.
- * The form is 1 plus the flags that apply. FORM_AHEAD: the slot after this one may have begun.
+ * The form is FORM plus the flags that apply. Forms below FORM are of versions whose tasks were in
+ * Mbit/s; they are refused. FORM_AHEAD: the slot after this one may have begun.
  * FORM_SHARED: struct hintless_share comes before the bandit. FORM_SEATS: a task was removed, and
  * struct seats comes before the heads. */
 
-enum { HEAD = 32, FORM = 1, FORM_AHEAD = 1, FORM_SHARED = 2, FORM_SEATS = 4 };
+enum { HEAD = 32, FORM = 9, FORM_AHEAD = 1, FORM_SHARED = 2, FORM_SEATS = 4 };
 enum { FORMS = FORM + FORM_AHEAD + FORM_SHARED + FORM_SEATS, NUMBERS = 512 };
 enum { FILE_MAX = 64 << 20 };
 static const char MAGIC[8] = "abrduntg";
@@ -1384,6 +1403,11 @@ static void pass_qoe(struct pack *f, struct qoe *k)
     pack_real(f, &k->mu_quality);
     pack_real(f, &k->mu_switch);
     pack_real(f, &k->mu_stall);
+    pack_real(f, &k->mu_rise);
+    pack_real(f, &k->mu_start);
+    pack_real(f, &k->stall_ratio_max);
+    pack_real(f, &k->startup_max_s);
+    k->utility = QOE_POINTS;
 }
 
 static void pass_name(struct pack *f, char *name)
@@ -1725,9 +1749,7 @@ static void take_plain(struct hintless *u, const struct plain *p, const struct s
     u->current.fallback = u->fallback;
     const struct qoe *h = &p->current.hint,
                      *none = &u->fallback; /* the one that was served */
-    u->current.hinted = p->current.known && (h->mu_quality != none->mu_quality ||
-                                             h->mu_switch != none->mu_switch ||
-                                             h->mu_stall != none->mu_stall);
+    u->current.hinted = p->current.known && !qoe_same(h, none);
     u->tasks = p->tasks;
     memcpy(u->task, p->task, sizeof u->task);
     take_seats(u, s, named);

@@ -1,4 +1,4 @@
-/* profiles.h - the named profiles: four built-in ones and those of the operator.
+/* profiles.h - the named profiles: the built-in ones and those of the operator.
  *
  * A built-in profile cannot be changed or deleted (ERR_CONFLICT). Each profile has a slot in the
  * statistics. The built-in ones have fixed slots, named ones get a free slot. Profiles without a free
@@ -12,7 +12,7 @@
 #include "serve/session/service.h"
 
 #define PROFILES_MAX 256
-#define PROFILES_SLOT_CUSTOM QOE_PROFILES /* 0 .. 3 are the built-in ones */
+#define PROFILES_SLOT_CUSTOM QOE_PROFILES /* the slots before it are the built-in ones' */
 
 struct profiles;
 
@@ -32,7 +32,7 @@ int profiles_delete(struct profiles *p, const char *name, struct err *e)
     __attribute__((warn_unused_result));
 int profiles_list(struct profile *out, int max, struct profiles *p);
 
-/* Tag of the reward function for the learner: 0 .. 3 built-in, 4 any other. */
+/* Tag of the reward function for the learner: as qoe_profiles, QOE_PROFILES: any other. */
 int profiles_tag(const struct qoe *k);
 
 /* Name of a slot; false if the slot is free. */

@@ -314,7 +314,7 @@ int service_set_aside(struct service *s, bool critic, int expert, int updates,
                       struct err *e) __attribute__((warn_unused_result));
 
 /* ---- figures ---- */
-#define SERVICE_PROFILE_STATS 16 /* built-in, custom and the first named ones */
+#define SERVICE_PROFILE_STATS 22 /* built-in, custom and the first named ones */
 struct service_stats {
     double at; /* time of the figures, s since the epoch */
     uint64_t sessions_opened, sessions_closed, sessions_expired, decisions, repeats,

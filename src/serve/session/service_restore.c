@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "abr/emulator/quality.h"
 #include "serve/parts.h"
 
 static int restore_profiles(struct service *s, const struct store *store, struct err *e)
@@ -39,6 +40,7 @@ static int restore_session(void *ctx, const struct track_row *stored,
 {
     struct service *s = ctx;
     struct track_row row = *stored;
+    quality_curve(row.points, row.ladder_kbps, NULL, row.levels);
     struct profile p;
     int slot = PROFILES_SLOT_CUSTOM;
     if (!row.has_mu) (void)!profiles_get(&p, &slot, s->profiles, row.profile, NULL);

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "abr/deciders/abandon.h"
+#include "abr/emulator/quality.h"
 #include "base/rng.h"
 #include "serve/parts.h"
 #include "serve/session/limits.h"
@@ -165,6 +166,7 @@ static int make_row(struct track_row *row, struct service_worker *w,
                               .has_mu = in->has_mu,
                               .hinted = in->has_mu || in->profile[0]};
     memcpy(row->ladder_kbps, in->ladder_kbps, (size_t)in->levels * sizeof(double));
+    quality_curve(row->points, in->ladder_kbps, NULL, in->levels);
     snprintf(row->content_id, sizeof row->content_id, "%s", in->content_id);
     if (in->has_mu) {
         row->qoe = in->qoe;

@@ -422,6 +422,7 @@ static void make_view(struct view *v, const struct track *t, const struct steps 
                 view_push(v, (double)q->last.bytes, q->last.download_s);
         if (!s || s == &p->at[t->newest]) v->last_level = q->last.level;
     }
+    v->last_points = track_seen(&t->row, v->last_level).points;
     for (int k = 0; q->has_next && k < v->levels; k++)
         v->next_bytes[k] = whole_bytes(q->next_bytes[k]);
 }
@@ -438,6 +439,7 @@ int track_underway(struct view *view, const struct track *t, const struct steps 
                          "arrived",
                          chunk);
     view_of(view, t, chunk, s->buffer_s, s->last_level);
+    view->last_points = track_seen(&t->row, s->last_level).points;
     for (int k = 0; k < view->levels; k++)
         view->next_bytes[k] = s->next_bytes[k];
     return 0;

@@ -41,6 +41,7 @@ void traj_observe(float *obs, uint32_t *mask, const struct traj *t,
         v.chunk = s->chunk;
         v.buffer_s = s->buffer_s;
         v.last_level = s->last_level;
+        v.last_points = s->last_level < 0 ? 0 : v.points[s->last_level];
         for (int k = 0; k < v.levels; k++)
             v.next_bytes[k] = s->next_bytes[k];
         feat_observe(obs + (size_t)i * dim, layout, &v);

@@ -52,9 +52,9 @@ TEST(only_for_the_wary_with_little)
     ck_assert_uint_eq(guard_levels(&v), 0xf);
     v.buffer_max_s = 12;
     ck_assert_uint_eq(guard_levels(&v), 1);
-    for (int i = 0; i < QOE_PROFILES; i++) {
-        bool live = qoe_find("paper-live") == &qoe_profiles[i];
-        v.qoe = qoe_profiles[i].qoe;
+    for (int i = 0; i < QOE_PAPERS; i++) {
+        bool live = qoe_find("paper-live") == &qoe_papers[i];
+        v.qoe = qoe_papers[i].qoe;
         ck_assert_uint_eq(guard_levels(&v), live ? 1 : 0xf);
     }
     v.qoe = qoe_of_mu(1, 5.1, 25, QOE_LINEAR);

@@ -19,6 +19,7 @@ static struct view pensieve_view(void)
     v.chunk = 10;
     v.buffer_s = 6;
     v.last_level = 2;
+    v.qoe = qoe_find("pensieve")->qoe;
     return v;
 }
 
@@ -117,8 +118,8 @@ TEST(known_sizes_beat_the_ladder)
 TEST(scale_is_the_sum_of_weights_on_pensieves_ladder)
 {
     struct view v = pensieve_view();
-    for (int i = 0; i < QOE_PROFILES; i++) {
-        v.qoe = qoe_profiles[i].qoe;
+    for (int i = 0; i < QOE_PAPERS; i++) {
+        v.qoe = qoe_papers[i].qoe;
         ck_assert_double_eq_tol(feat_reward_scale(&v),
                                 v.qoe.mu_quality + v.qoe.mu_switch + v.qoe.mu_stall,
                                 1e-9);

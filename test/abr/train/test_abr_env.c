@@ -74,7 +74,8 @@ TEST(everything_drawn_stays_finite)
     use_worlds(30);
     struct abr_env_cfg c = abr_env_cfg_default();
     c.custom = c.ladders = c.players = c.live = c.choose_first = .5;
-    int tags[2 * ABR_ENV_PROFILES + 2] = {0}, ends = 0, cuts = 0, masks = 0, broken = 0;
+    enum { TAGS = 2 * QOE_PROFILES + 2 };
+    int tags[TAGS] = {0}, ends = 0, cuts = 0, masks = 0, broken = 0;
     struct walk w;
     begin(&w, &c, 0);
     for (int i = 0; i < 20000; i++) {
@@ -91,8 +92,8 @@ TEST(everything_drawn_stays_finite)
         if (w.out.done || w.out.truncated) w.env.reset(w.env.self, &w.out);
     }
     ck_assert_int_eq(broken, 0);
-    ck_assert_int_eq(w.env.spec.tags, 10);
-    for (int k = 0; k < 10; k++)
+    ck_assert_int_eq(w.env.spec.tags, TAGS);
+    for (int k = 0; k < TAGS; k++)
         ck_assert_int_gt(tags[k], 0);
     ck_assert_int_gt(ends, 50);
     ck_assert_int_gt(cuts, 50);
@@ -138,6 +139,7 @@ TEST(rewards_are_the_players)
     c.noise = c.custom = c.ladders = c.players = c.live = 0;
     c.choose_first = 1;
     c.n_profiles = 1;
+    c.profiles[0] = qoe_find("paper-documentary")->qoe;
     struct walk w;
     begin(&w, &c, 0);
     const int levels[] = {0, 3, 5, 1, 2};
@@ -192,7 +194,7 @@ TEST(tags_tell_the_player)
     ck_assert_int_lt(other, 150);
 
     c.players = c.live = 0;
-    ck_assert_int_eq(abr_env_tags(&c), 6);
+    ck_assert_int_eq(abr_env_tags(&c), QOE_PROFILES + 2);
 }
 
 /* Stalls behind short buffers cost more, others what the weights say. */
@@ -254,7 +256,7 @@ TEST(videos_of_any_length)
         ck_assert_int_eq(n, v->chunks);
         w.env.reset(w.env.self, &w.out);
     }
-    ck_assert_int_eq(abr_env_tags(&c), 11); /* no other players here */
+    ck_assert_int_eq(abr_env_tags(&c), 2 * QOE_PROFILES + 3); /* no other players here */
     ck_assert_int_eq(least, 10);
     /* half, and of the others those below the middle of ln 10 .. ln 49: 100 +- 7, 50 +- 6 */
     ck_assert(whole > 70 && whole < 130);

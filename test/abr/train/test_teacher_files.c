@@ -28,16 +28,17 @@ static const char *policy_file(const char *dir, const char *name, const char *pr
 struct kind {
     const char *profile, *players;
     int n,
-        tag[8]; /* with four profiles: 4 drawn weights, 5 ladders, 6 .. 9 drawn players */
+        tag[QOE_PROFILES]; /* of ten: 10 drawn weights, 11 ladders, 12 .. 21 drawn players */
 };
 
 TEST(by_what_they_were_trained_on)
 {
     static const struct kind kinds[] = {
         {NULL, NULL, 1, {TEACH_ALL}},     {NULL, "any", 1, {TEACH_ALL}},
-        {NULL, "drawn", 4, {6, 7, 8, 9}}, {NULL, "standard", 4, {0, 1, 2, 3}},
-        {"drawn", "any", 1, {4}},         {"news", NULL, 2, {2, 8}},
-        {"news", "standard", 1, {2}},     {"live", "drawn", 1, {7}},
+        {NULL, "drawn", 10, {12, 13, 14, 15, 16, 17, 18, 19, 20, 21}},
+        {NULL, "standard", 10, {0, 1, 2, 3, 4, 5, 6, 7, 8, 9}},
+        {"drawn", "any", 1, {10}},        {"news", NULL, 2, {3, 15}},
+        {"news", "standard", 1, {3}},     {"live", "drawn", 1, {14}},
     };
     const char *dir = tmpdir_new();
     struct abr_env_cfg env = abr_env_cfg_default();
@@ -71,10 +72,11 @@ TEST(shorter_videos_have_teachers_of_their_own)
     env.lengths = .5;
     const char *path = policy_file(dir, "a", NULL, "any", "full", 12);
     ck_assert_msg(teacher_files_add(&m, path, &student, &env, &e) == 0, "%s", e.detail);
-    ck_assert_int_eq(m.teachers.n, 10);
-    for (int i = 0; i < 10; i++)
+    const int whole = 2 * QOE_PROFILES + 2;
+    ck_assert_int_eq(m.teachers.n, whole);
+    for (int i = 0; i < whole; i++)
         ck_assert_int_eq(m.teachers.tag[i], i);
-    ck_assert_int_eq(abr_env_tag_short(&env, 0), 10);
+    ck_assert_int_eq(abr_env_tag_short(&env, 0), whole);
     teacher_files_free(&m);
 }
 
@@ -107,7 +109,7 @@ TEST(who_cannot_teach)
     ck_assert_int_eq(teacher_files_add(&m, path, &student, &env, &e), ERR_CONFLICT);
 
     path = policy_file(dir, "a", "news", NULL, "full", 12);
-    env.n_profiles = 1; /* documentary alone */
+    env.n_profiles = 1; /* standard alone */
     e = (struct err){0};
     ck_assert_int_eq(teacher_files_add(&m, path, &student, &env, &e), ERR_CONFLICT);
     ck_assert_msg(strstr(e.detail, "was trained for news, the student is not") != NULL,
@@ -119,7 +121,7 @@ TEST(who_cannot_teach)
     teacher_files_free(&m);
 }
 
-/* One of all profiles with drawn players knows four kinds: the fifth of them is too many. */
+/* One of all profiles with drawn players knows a kind per profile, so only a few fit. */
 TEST(more_than_can_be_kept)
 {
     const char *dir = tmpdir_new();
@@ -128,7 +130,7 @@ TEST(more_than_can_be_kept)
     struct teacher_files m = {0};
     struct err e = {0};
     const char *path = policy_file(dir, "a", NULL, "drawn", "full", 12);
-    for (int i = 0; i < TEACHERS_MAX / 4; i++)
+    for (int i = 0; i < TEACHERS_MAX / QOE_PROFILES; i++)
         ck_assert_int_eq(teacher_files_add(&m, path, &student, &env, &e), 0);
     uint32_t crc = m.crc;
     ck_assert_int_eq(teacher_files_add(&m, path, &student, &env, &e), ERR_FULL);

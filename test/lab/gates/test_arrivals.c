@@ -4,6 +4,7 @@
 #include "support/alloc.h"
 #include "support/suites.h"
 
+#include <stdio.h>
 #include <string.h>
 
 static int lowest(void *self, int kind, const float *obs, uint32_t mask)
@@ -34,7 +35,9 @@ TEST(kinds_are_as_named)
     ck_assert_double_eq(arrivals_kinds[3].qoe.mu_stall, 3);
     ck_assert_double_eq(arrivals_kinds[4].qoe.mu_switch, 3);
     for (int i = 0; i < 3; i++) {
-        const struct qoe_profile *p = qoe_find(arrivals_kinds[i].name);
+        char paper[32];
+        snprintf(paper, sizeof paper, "paper-%s", arrivals_kinds[i].name);
+        const struct qoe_profile *p = qoe_find(paper);
         ck_assert_ptr_nonnull(p);
         ck_assert_double_eq(p->qoe.mu_switch, arrivals_kinds[i].qoe.mu_switch);
         ck_assert_double_eq(p->qoe.mu_quality, arrivals_kinds[i].qoe.mu_quality);

@@ -67,7 +67,7 @@ TEST(zero_is_the_lowest_level_and_one_the_oracle)
         ck_assert_double_eq_tol(mean[v], 0, 1e-6);
     for (int level = 1; level < LEVELS; level++) {
         struct packed *other = stubborn(level);
-        merge_world_play(scores, s.world, other, FEAT_FULL, &qoe_profiles[level].qoe);
+        merge_world_play(scores, s.world, other, FEAT_FULL, &qoe_papers[level].qoe);
         merge_world_mean(mean, s.world, scores);
         for (int v = 0; v < V; v++) {
             ck_assert_double_lt(mean[v], 1.001);

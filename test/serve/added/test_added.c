@@ -43,7 +43,7 @@ static void teardown(void)
 static int put(struct served *s, const char *name, double switching, bool grow,
                struct err *e)
 {
-    struct profile p = {.qoe = {3, switching, 3, QOE_LINEAR}, .grow = grow};
+    struct profile p = {.qoe = qoe_of_mu(3, switching, 3, QOE_LINEAR), .grow = grow};
     snprintf(p.name, sizeof p.name, "%s", name);
     return service_profile_put(s->service, &p, e);
 }
@@ -99,20 +99,20 @@ START_TEST(begins_as_the_common_policy)
     f.cfg.explore_share = 0;
     served_start(&f);
     struct profile p;
-    ck_assert_int_eq(put(&f, "sports", 1, false, NULL), 1);
-    struct session_opened before = open_as(&f, "sports", 1);
-    ck_assert_int_eq(put(&f, "sports", 1, true, NULL), 0);
-    ck_assert_int_eq(service_profile_get(&p, f.service, "sports", NULL), 0);
+    ck_assert_int_eq(put(&f, "cycling", 1, false, NULL), 1);
+    struct session_opened before = open_as(&f, "cycling", 1);
+    ck_assert_int_eq(put(&f, "cycling", 1, true, NULL), 0);
+    ck_assert_int_eq(service_profile_get(&p, f.service, "cycling", NULL), 0);
     ck_assert(p.grow && !p.builtin);
     f.now += 1;
-    struct session_opened after = open_as(&f, "sports", 1);
+    struct session_opened after = open_as(&f, "cycling", 1);
     ck_assert_int_eq(after.first.level, before.first.level);
     for (int k = 0; k < 6; k++)
         ck_assert_double_eq_tol(after.first.prob[k], before.first.prob[k], 1e-6);
     ck_assert_uint_eq(after.first.policy, 1);
 
     struct service_added g = added_at(&f, 0);
-    ck_assert_str_eq(g.name, "sports");
+    ck_assert_str_eq(g.name, "cycling");
     ck_assert_int_eq(g.frozen_experts, 3);
     ck_assert_int_eq(g.experts, 2);
     ck_assert_uint_eq(g.decisions, 1); /* the session from before is not of it */
@@ -130,7 +130,7 @@ START_TEST(begins_as_the_common_policy)
     v.buffer_max_s = 60;
     v.qoe = p.qoe;
     struct answer a;
-    ck_assert_int_eq(service_decide(&a, f.service, f.worker, "sports", true, &v, NULL),
+    ck_assert_int_eq(service_decide(&a, f.service, f.worker, "cycling", true, &v, NULL),
                      0);
     ck_assert_uint_eq(added_at(&f, 0).decisions, 2);
     ck_assert_int_eq(service_decide(&a, f.service, f.worker, NULL, true, &v, NULL), 0);
@@ -142,15 +142,15 @@ END_TEST
  * profiles, and every weight of the common policy, is the same to the bit. */
 START_TEST(older_profiles_notice_nothing)
 {
-    static const char *const older[] = {"pensieve", "news", "live", "documentary"};
+    static const char *const older[] = {"pensieve", "paper-news", "paper-live", "paper-documentary"};
     struct served other;
     served_begin(&other, true);
     learner(&other);
     served_start(&f);
     served_start(&other);
-    must_put(&f, "sports");
+    must_put(&f, "cycling");
     for (uint64_t i = 0; i < 24; i++) {
-        watch(&f, "sports", 1000 + i);
+        watch(&f, "cycling", 1000 + i);
         uint64_t with = watch(&f, older[i % 4], i),
                  without = watch(&other, older[i % 4], i);
         ck_assert_uint_eq(with, without);
@@ -178,12 +178,12 @@ END_TEST
 START_TEST(learns_restarts_and_is_deleted)
 {
     char path[400];
-    path_of(path, sizeof path, "sports");
+    path_of(path, sizeof path, "cycling");
     served_start(&f);
-    must_put(&f, "sports");
+    must_put(&f, "cycling");
     ck_assert(exists(path)); /* durable when it is answered */
     for (uint64_t i = 0; i < 12; i++)
-        watch(&f, "sports", i);
+        watch(&f, "cycling", i);
     struct service_added was = added_at(&f, 0);
     ck_assert_uint_gt(was.learner.updates, 2);
     ck_assert_uint_eq(was.version, 1 + was.learner.updates);
@@ -194,7 +194,7 @@ START_TEST(learns_restarts_and_is_deleted)
 
     /* killed: what was decided by is still there, the count of updates too, and it learns on */
     struct session_open in = served_request(77, CHUNKS);
-    strcpy(in.profile, "sports");
+    strcpy(in.profile, "cycling");
     served_kill(&f);
     served_start(&f);
     struct service_added is = added_at(&f, 0);
@@ -203,13 +203,13 @@ START_TEST(learns_restarts_and_is_deleted)
     ck_assert(is.alpha == was.alpha && is.tau == was.tau);
     ck_assert_uint_eq(is.base_version, was.base_version);
     for (uint64_t i = 20; i < 26; i++)
-        watch(&f, "sports", i);
+        watch(&f, "cycling", i);
     ck_assert_uint_gt(added_at(&f, 0).version, was.version);
 
     /* deleted in the middle of a session, which goes on by the common policy */
-    struct session_opened o = open_as(&f, "sports", 500);
+    struct session_opened o = open_as(&f, "cycling", 500);
     ck_assert(o.first.sampled);
-    ck_assert_int_eq(service_profile_delete(f.service, "sports", NULL), 0);
+    ck_assert_int_eq(service_profile_delete(f.service, "cycling", NULL), 0);
     ck_assert(!exists(path));
     struct question q = served_question(1, o.first.level);
     struct answer a;
@@ -221,7 +221,7 @@ START_TEST(learns_restarts_and_is_deleted)
     served_kill(&f);
     served_start(&f);
     struct profile p;
-    ck_assert_int_eq(service_profile_get(&p, f.service, "sports", NULL), ERR_ABSENT);
+    ck_assert_int_eq(service_profile_get(&p, f.service, "cycling", NULL), ERR_ABSENT);
 }
 END_TEST
 
@@ -229,30 +229,30 @@ END_TEST
 START_TEST(what_could_not_be_written_is_published_later)
 {
     char path[400], kept[420];
-    path_of(path, sizeof path, "sports");
+    path_of(path, sizeof path, "cycling");
     snprintf(kept, sizeof kept, "%s.kept", path);
     served_start(&f);
-    must_put(&f, "sports");
+    must_put(&f, "cycling");
     ck_assert_int_eq(rename(path, kept), 0);
     ck_assert_int_eq(mkdir(path, 0700), 0); /* nothing can be put in its place */
     int rc = 0;
     for (uint64_t i = 0; i < 12 && rc >= 0; i++) {
-        struct session_opened o = open_as(&f, "sports", i);
+        struct session_opened o = open_as(&f, "cycling", i);
         served_play(&f, &o, CHUNKS);
         rc = service_learn(f.service, NULL);
     }
     ck_assert_int_lt(rc, 0);
     ck_assert_uint_eq(added_at(&f, 0).learner.updates, 1);
-    ck_assert_uint_eq(open_as(&f, "sports", 50).first.policy, 1);
+    ck_assert_uint_eq(open_as(&f, "cycling", 50).first.policy, 1);
     f.now += 2;
     ck_assert_int_eq(service_learn(f.service, NULL), 0); /* told once */
-    ck_assert_uint_eq(open_as(&f, "sports", 51).first.policy, 1);
+    ck_assert_uint_eq(open_as(&f, "cycling", 51).first.policy, 1);
 
     ck_assert_int_eq(rmdir(path), 0);
     f.now += 2;
     ck_assert_int_ge(service_learn(f.service, NULL), 0);
     ck_assert(exists(path));
-    ck_assert_uint_eq(open_as(&f, "sports", 52).first.policy, 2);
+    ck_assert_uint_eq(open_as(&f, "cycling", 52).first.policy, 2);
     ck_assert_uint_eq(added_at(&f, 0).learner.updates, 1);
 }
 END_TEST
@@ -260,16 +260,16 @@ END_TEST
 START_TEST(answers_after_a_restart_are_the_same)
 {
     served_start(&f);
-    must_put(&f, "sports");
+    must_put(&f, "cycling");
     for (uint64_t i = 0; i < 8; i++)
-        watch(&f, "sports", i);
+        watch(&f, "cycling", i);
     ck_assert_int_eq(service_drain(f.service, NULL), 0);
     served_kill(&f);
     uint64_t hash[2];
     f.cfg.learn = false;
     for (int k = 0; k < 2; k++) {
         served_start(&f);
-        struct session_opened o = open_as(&f, "sports", 99);
+        struct session_opened o = open_as(&f, "cycling", 99);
         hash[k] = served_play(&f, &o, CHUNKS);
         if (k == 0) served_kill(&f);
     }
@@ -280,11 +280,11 @@ END_TEST
 START_TEST(a_damaged_file_harms_nobody_else)
 {
     char path[400], bad[410];
-    path_of(path, sizeof path, "sports");
+    path_of(path, sizeof path, "cycling");
     snprintf(bad, sizeof bad, "%s.bad", path);
     served_start(&f);
-    must_put(&f, "sports");
-    must_put(&f, "lecture");
+    must_put(&f, "cycling");
+    must_put(&f, "course");
     ck_assert_int_eq(service_drain(f.service, NULL), 0);
     served_kill(&f);
     size_t n;
@@ -295,18 +295,18 @@ START_TEST(a_damaged_file_harms_nobody_else)
 
     served_start(&f);
     struct profile p;
-    ck_assert_int_eq(service_profile_get(&p, f.service, "sports", NULL), 0);
+    ck_assert_int_eq(service_profile_get(&p, f.service, "cycling", NULL), 0);
     ck_assert(!p.grow);
     ck_assert(!exists(path) && exists(bad));
-    ck_assert_int_eq(service_profile_get(&p, f.service, "lecture", NULL), 0);
+    ck_assert_int_eq(service_profile_get(&p, f.service, "course", NULL), 0);
     ck_assert(p.grow);
-    struct session_opened o = open_as(&f, "sports", 1);
+    struct session_opened o = open_as(&f, "cycling", 1);
     ck_assert_int_lt(o.first.expert, 3);
     ck_assert_uint_eq(added_at(&f, 0).decisions, 0);
 
     /* a file of another policy's shape is none of ours either */
-    ck_assert_int_eq(put(&f, "sports", 1, true, NULL), 0);
-    ck_assert_int_eq(service_profile_get(&p, f.service, "sports", NULL), 0);
+    ck_assert_int_eq(put(&f, "cycling", 1, true, NULL), 0);
+    ck_assert_int_eq(service_profile_get(&p, f.service, "cycling", NULL), 0);
     ck_assert(p.grow);
 }
 END_TEST
@@ -315,28 +315,28 @@ START_TEST(limits_and_conflicts)
 {
     f.optional.added.max = 1;
     served_start(&f);
-    must_put(&f, "sports");
+    must_put(&f, "cycling");
     struct err e = {0};
-    ck_assert_int_eq(put(&f, "lecture", 1, true, &e), ERR_FULL);
+    ck_assert_int_eq(put(&f, "course", 1, true, &e), ERR_FULL);
     ck_assert_str_eq(e.field, "grow");
     struct profile p;
-    ck_assert_int_eq(service_profile_get(&p, f.service, "lecture", NULL), ERR_ABSENT);
-    ck_assert_int_eq(put(&f, "lecture", 1, false, NULL), 1);
+    ck_assert_int_eq(service_profile_get(&p, f.service, "course", NULL), ERR_ABSENT);
+    ck_assert_int_eq(put(&f, "course", 1, false, NULL), 1);
 
     /* its experts learned these weights */
     e = (struct err){0};
-    ck_assert_int_eq(put(&f, "sports", 2, true, &e), ERR_CONFLICT);
+    ck_assert_int_eq(put(&f, "cycling", 2, true, &e), ERR_CONFLICT);
     ck_assert_str_eq(e.field, "mu");
-    ck_assert_int_eq(put(&f, "sports", 1, false, NULL), 0);
-    ck_assert_int_eq(service_profile_get(&p, f.service, "sports", NULL), 0);
+    ck_assert_int_eq(put(&f, "cycling", 1, false, NULL), 0);
+    ck_assert_int_eq(service_profile_get(&p, f.service, "cycling", NULL), 0);
     ck_assert(p.grow);
     e = (struct err){0};
     struct profile builtin = {
         .name = "news", .qoe = qoe_of_mu(6, 1, 1, QOE_LINEAR), .grow = true};
     ck_assert_int_eq(service_profile_put(f.service, &builtin, &e), ERR_CONFLICT);
 
-    ck_assert_int_eq(service_profile_delete(f.service, "sports", NULL), 0);
-    ck_assert_int_eq(put(&f, "lecture", 1, true, NULL), 0);
+    ck_assert_int_eq(service_profile_delete(f.service, "cycling", NULL), 0);
+    ck_assert_int_eq(put(&f, "course", 1, true, NULL), 0);
 
     f.optional.added.max = SERVICE_ADDED + 1;
     served_kill(&f);
@@ -352,16 +352,16 @@ END_TEST
 START_TEST(a_and_tau_are_learned_with_the_first)
 {
     served_start(&f);
-    must_put(&f, "sports");
+    must_put(&f, "cycling");
     for (uint64_t i = 0; i < 8; i++)
-        watch(&f, "sports", i);
+        watch(&f, "cycling", i);
     struct service_added first = added_at(&f, 0);
     ck_assert(first.alpha != 1);
-    must_put(&f, "lecture");
+    must_put(&f, "course");
     ck_assert(added_at(&f, 1).alpha == first.alpha && added_at(&f, 1).tau == first.tau);
     for (uint64_t i = 20; i < 28; i++) {
-        watch(&f, "sports", i);
-        watch(&f, "lecture", 100 + i);
+        watch(&f, "cycling", i);
+        watch(&f, "course", 100 + i);
     }
     struct service_added a = added_at(&f, 0), b = added_at(&f, 1);
     ck_assert(a.version > first.version && b.version > 1);
@@ -390,7 +390,7 @@ static void *grow(void *ctx, struct err *e)
     m->table = added_new(&cfg, e);
     if (!m->table) return NULL;
     struct policy *base = policy_clone(m->policy, e);
-    if (base && added_add(m->table, 0, "sports", &q, base, 5, e) == 1) return m;
+    if (base && added_add(m->table, 0, "cycling", &q, base, 5, e) == 1) return m;
     added_free(m->table);
     return NULL;
 }
@@ -411,10 +411,10 @@ START_TEST(every_failing_allocation_of_added_experts_is_reported)
     struct err e = {0};
     ck_assert_ptr_nonnull(grow(&m, &e));
     double since = 0;
-    int tag = added_tag(m.table, "sports", &since);
+    int tag = added_tag(m.table, "cycling", &since);
     ck_assert_int_eq(tag, ADDED_TAG);
     ck_assert(since == 5);
-    ck_assert_int_eq(added_tag(m.table, "lecture", NULL), -1);
+    ck_assert_int_eq(added_tag(m.table, "course", NULL), -1);
     struct verdict v = {.level = 9};
     struct decider d;
     ck_assert_int_eq(decide_init(&d, &c, NULL), 0);
@@ -434,15 +434,15 @@ START_TEST(every_failing_allocation_of_added_experts_is_reported)
     ck_assert(v.level < 2 && v.expert < 4 && v.policy == 1);
 
     /* given up and grown again: another tag */
-    added_remove(m.table, "sports");
+    added_remove(m.table, "cycling");
     ck_assert_int_eq(added_decide(&v, m.table, tag, &d, &view, -1), -1);
     added_sweep(m.table);
     struct qoe q = qoe_of_mu(3, 1, 3, QOE_LINEAR);
     ck_assert_int_eq(
-        added_add(m.table, 0, "sports", &q, policy_clone(m.policy, NULL), 6, NULL), 1);
+        added_add(m.table, 0, "cycling", &q, policy_clone(m.policy, NULL), 6, NULL), 1);
     ck_assert_int_eq(
-        added_add(m.table, 0, "sports", &q, policy_clone(m.policy, NULL), 6, NULL), 0);
-    ck_assert_int_eq(added_tag(m.table, "sports", NULL), ADDED_TAG + 1);
+        added_add(m.table, 0, "cycling", &q, policy_clone(m.policy, NULL), 6, NULL), 0);
+    ck_assert_int_eq(added_tag(m.table, "cycling", NULL), ADDED_TAG + 1);
     ck_assert(!added_ready(m.table));
     ck_assert_int_eq(added_turn(m.table, 7, NULL), 0);
     ck_assert_int_eq(added_save(m.table, NULL), 0);

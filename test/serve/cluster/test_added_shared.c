@@ -208,10 +208,10 @@ static uint64_t refused(struct side *s)
 
 TEST(what_one_node_wants_all_have)
 {
-    ck_assert(!added_shared_wanted(a.shared, "sports"));
-    want(&a, "sports");
-    want(&a, "sports"); /* once is enough */
-    ck_assert(added_shared_wanted(a.shared, "sports"));
+    ck_assert(!added_shared_wanted(a.shared, "cycling"));
+    want(&a, "cycling");
+    want(&a, "cycling"); /* once is enough */
+    ck_assert(added_shared_wanted(a.shared, "cycling"));
     ck_assert_int_eq(follows(&a), 0);
     ck_assert_int_eq(count(&a), 0); /* nobody has made them yet */
     all();
@@ -219,25 +219,25 @@ TEST(what_one_node_wants_all_have)
     same(&a, &lead);
     same(&b, &lead);
     ck_assert_uint_eq(first(&a).base->version, 5);
-    ck_assert(added_shared_wanted(b.shared, "sports"));
+    ck_assert(added_shared_wanted(b.shared, "cycling"));
     ck_assert_int_gt(keys.calls, 0);
 
     /* who was here before they came goes on as before */
     double since;
-    ck_assert_int_ge(added_tag(b.added, "sports", &since), ADDED_TAG);
+    ck_assert_int_ge(added_tag(b.added, "cycling", &since), ADDED_TAG);
     ck_assert_double_eq(since, now);
     /* node and learner find each other by the growth, whatever tags they use */
-    int tag = added_tag(a.added, "sports", NULL);
+    int tag = added_tag(a.added, "cycling", NULL);
     ck_assert_uint_eq(added_id(a.added, tag), first(&lead).id);
     ck_assert_int_eq(added_tag_of(lead.added, added_id(a.added, tag)),
-                     added_tag(lead.added, "sports", NULL));
+                     added_tag(lead.added, "cycling", NULL));
     ck_assert_uint_eq(added_id(a.added, 200), 0);
     ck_assert_int_eq(added_tag_of(a.added, 1), -1);
 }
 
 TEST(what_is_learned_arrives_and_nothing_is_heaped_up)
 {
-    want(&a, "sports");
+    want(&a, "cycling");
     all();
     for (uint64_t v = 2; v < 6; v++) {
         learn(&lead, v);
@@ -260,14 +260,14 @@ TEST(what_is_learned_arrives_and_nothing_is_heaped_up)
 
 TEST(what_is_deleted_is_nowhere)
 {
-    want(&a, "sports");
+    want(&a, "cycling");
     want(&b, "other");
     all();
     learn(&lead, 1);
     all();
     ck_assert_int_eq(count(&b), 2);
-    ck_assert_int_eq(added_shared_unwant(b.shared, "sports", NULL), 0);
-    ck_assert_int_eq(added_shared_unwant(b.shared, "sports", NULL), 0);
+    ck_assert_int_eq(added_shared_unwant(b.shared, "cycling", NULL), 0);
+    ck_assert_int_eq(added_shared_unwant(b.shared, "cycling", NULL), 0);
     all();
     ck_assert_int_eq(count(&lead), 1);
     ck_assert_int_eq(count(&a), 1);
@@ -281,7 +281,7 @@ TEST(what_is_deleted_is_nowhere)
     ck_assert_int_ne(access(path, F_OK), 0);
 
     /* the same name again is another growth */
-    want(&a, "sports");
+    want(&a, "cycling");
     all();
     ck_assert_uint_eq(first(&b).version, 1);
     same(&b, &lead);
@@ -289,13 +289,13 @@ TEST(what_is_deleted_is_nowhere)
 
 TEST(deleted_and_wanted_again_before_anybody_looked)
 {
-    want(&a, "sports");
+    want(&a, "cycling");
     all();
     learn(&lead, 1);
     all();
     uint64_t id = first(&a).id;
-    ck_assert_int_eq(added_shared_unwant(a.shared, "sports", NULL), 0);
-    want(&a, "sports");
+    ck_assert_int_eq(added_shared_unwant(a.shared, "cycling", NULL), 0);
+    want(&a, "cycling");
     all();
     ck_assert_uint_ne(first(&a).id, id);
     ck_assert_uint_eq(first(&a).version, 1);
@@ -305,7 +305,7 @@ TEST(deleted_and_wanted_again_before_anybody_looked)
 
 TEST(the_next_learner_goes_on_from_what_was_published)
 {
-    want(&a, "sports");
+    want(&a, "cycling");
     all();
     learn(&lead, 10);
     learn(&lead, 12);
@@ -343,7 +343,7 @@ TEST(the_next_learner_goes_on_from_what_was_published)
 
 TEST(a_stream_that_was_made_anew_is_learned_from)
 {
-    want(&a, "sports");
+    want(&a, "cycling");
     all();
     learn(&lead, 10);
     learn(&lead, 3); /* another stream: its places begin anew */
@@ -356,20 +356,20 @@ TEST(a_stream_that_was_made_anew_is_learned_from)
 
 TEST(a_node_that_starts_has_its_files_and_one_that_joins_is_told)
 {
-    want(&a, "sports");
+    want(&a, "cycling");
     all();
     double since, again;
-    ck_assert_int_ge(added_tag(a.added, "sports", &since), 0);
+    ck_assert_int_ge(added_tag(a.added, "cycling", &since), 0);
     learn(&lead, 1);
     all();
     ck_assert_int_eq(added_save(a.added, NULL), 0);
     close_side(&a);
     open_side(&a, 4);
     keys.away = true;
-    ck_assert_int_eq(added_restore(a.added, "sports", &QOE, &a.shape, now, NULL), 1);
+    ck_assert_int_eq(added_restore(a.added, "cycling", &QOE, &a.shape, now, NULL), 1);
     ck_assert_int_eq(follows(&a), ERR_IO);
     same(&a, &lead);
-    ck_assert_int_ge(added_tag(a.added, "sports", &again), 0);
+    ck_assert_int_ge(added_tag(a.added, "cycling", &again), 0);
     ck_assert_double_eq_tol(again, since, 1e-3); /* for sessions that were open */
     keys.away = false;
     learn(&lead, 2);
@@ -400,7 +400,7 @@ static void put_common(const char *name)
 TEST(a_profile_may_come_later_than_its_experts)
 {
     b.knows = false;
-    want(&a, "sports");
+    want(&a, "cycling");
     want(&a, "unknown"); /* to nobody */
     all();
     ck_assert_int_eq(count(&lead), 1);
@@ -415,10 +415,10 @@ TEST(a_profile_may_come_later_than_its_experts)
         all();
     ck_assert(added_shared_wanted(a.shared, "unknown"));
     /* there is none, as if a node of before had deleted it: not for long */
-    put_common("sports");
+    put_common("cycling");
     all();
     ck_assert(!added_shared_wanted(a.shared, "unknown"));
-    ck_assert(added_shared_wanted(a.shared, "sports"));
+    ck_assert(added_shared_wanted(a.shared, "cycling"));
 
     /* nor is a learner lost that leads before it has heard of the profiles */
     learn(&lead, 1);
@@ -455,7 +455,7 @@ static bool told(const char *what)
 
 TEST(what_is_damaged_or_newer_is_refused_and_told_once)
 {
-    want(&a, "sports");
+    want(&a, "cycling");
     all();
     learn(&lead, 1);
     ck_assert_int_eq(leads(&lead), 0);
@@ -481,7 +481,7 @@ TEST(nodes_of_another_shape_or_with_less_room_go_on_without)
     open_side(&a, 4);
     close_side(&b);
     open_side(&b, 1);
-    want(&a, "sports");
+    want(&a, "cycling");
     want(&a, "other");
     all();
     ck_assert_int_eq(count(&a), 0);
@@ -496,7 +496,7 @@ TEST(nodes_of_another_shape_or_with_less_room_go_on_without)
 
 TEST(a_bucket_that_is_away_or_empty_takes_nothing_away)
 {
-    want(&a, "sports");
+    want(&a, "cycling");
     all();
     keys.away = true;
     learn(&lead, 1);
@@ -523,7 +523,7 @@ TEST(a_bucket_that_is_away_or_empty_takes_nothing_away)
 
 TEST(an_answer_that_is_lost_does_no_harm)
 {
-    want(&a, "sports");
+    want(&a, "cycling");
     all();
     learn(&lead, 1);
     keys.lose = 1;
@@ -537,7 +537,7 @@ TEST(an_answer_that_is_lost_does_no_harm)
 
 TEST(a_learner_of_before_leaves_a_newer_list_alone)
 {
-    want(&a, "sports");
+    want(&a, "cycling");
     all();
     damage("grown", 10);
     uint64_t revs = keys.revs;

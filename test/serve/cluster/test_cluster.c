@@ -257,7 +257,7 @@ TEST(profiles_are_put_everywhere)
 {
     served_start(&learner);
     served_start(&node);
-    struct profile p = {.name = "sport", .qoe = {1, 2, 3, QOE_LINEAR}}, got;
+    struct profile p = {.name = "sport", .qoe = qoe_of_mu(1, 2, 3, QOE_LINEAR)}, got;
     UNTIL(served_parts(&learner).cluster.leading &&
           served_parts(&node).cluster.connected);
     ck_assert_int_eq(service_profile_put(node.service, &p, NULL), 1);
@@ -275,7 +275,7 @@ TEST(profiles_are_put_everywhere)
     ck_assert_int_eq(service_profile_put(node.service, &p, NULL), ERR_INVALID);
     strcpy(p.name, "custom");
     ck_assert_int_eq(service_profile_put(node.service, &p, NULL), ERR_CONFLICT);
-    struct profile nothing = {.name = "nothing", .qoe = {0, 0, 0, QOE_LINEAR}};
+    struct profile nothing = {.name = "nothing", .qoe = qoe_of_mu(0, 0, 0, QOE_LINEAR)};
     ck_assert_int_eq(service_profile_put(node.service, &nothing, NULL), ERR_RANGE);
     ck_assert_int_eq(service_profile_delete(node.service, "kids", NULL), ERR_ABSENT);
     ck_assert_int_eq(service_profile_delete(node.service, "sport", NULL), 0);
@@ -318,7 +318,7 @@ TEST(profiles_grow_on_all_nodes)
                              served_parts(&node).cluster.connected &&
                              served_parts(&other).cluster.connected));
     uint64_t common = stats(&node).policy_version;
-    struct profile p = {.name = "sport", .qoe = {1, 2, 3, QOE_LINEAR}, .grow = true}, got;
+    struct profile p = {.name = "sport", .qoe = qoe_of_mu(1, 2, 3, QOE_LINEAR), .grow = true}, got;
     ck_assert_int_eq(service_profile_put(node.service, &p, NULL), 1);
     ck_assert_int_eq(service_profile_get(&got, node.service, "sport", NULL), 0);
     ck_assert(got.grow);

@@ -4,15 +4,41 @@
 
 /* ---- default: the mean hint ---- */
 
-/* By hand: each profile's weights over its weight of quality, 1 or (news) 6, then scaled to the
- * mean of their sums. */
-static struct qoe mean_of(const double p[4])
+/* By hand, relative to `standard`: each profile's weights over its weight of quality (1, 1, 1, 1.5,
+ * 1.25, 1.5). Then all are scaled to the mean of the profiles' sums. */
+static struct qoe mean_of(const double p[6])
 {
-    double quality = p[0] + p[1] + p[2] + p[3];
-    double change = 6 * p[0] + p[1] + p[2] / 6 + p[3];
-    double stall = p[0] + 6 * p[1] + p[2] / 6 + 4.3 * p[3];
-    double by = (8 * (p[0] + p[1] + p[2]) + 6.3 * p[3]) / (quality + change + stall);
-    return qoe_of_mu(by * quality, by * change, by * stall, QOE_LINEAR);
+    static const double unit[4] = {.8469, 1.061, 28.7959, 28.7959 / 4};
+    static const double of[6][4] = {{1, 1, 1, 1},      {1, 3, 1, 1},        {1, 1, 2, 1},
+                                    {1.5, .5, 1, 2},   {1.25, .5, 1.5, 1},
+                                    {1.5, 1, 1, .5}};
+    double mu[4] = {0}, sums = 0;
+    for (int v = 0; v < 6; v++) {
+        for (int i = 0; i < 4; i++)
+            mu[i] += p[v] * of[v][i] / of[v][0] * unit[i];
+        for (int i = 0; i < 3; i++)
+            sums += p[v] * of[v][i] * unit[i];
+    }
+    double by = sums / (mu[0] + mu[1] + mu[2]);
+    return (struct qoe){.mu_quality = by * mu[0],
+                        .mu_switch = by * mu[1],
+                        .mu_stall = by * mu[2],
+                        .mu_start = by * mu[3],
+                        .utility = QOE_POINTS,
+                        .stall_ratio_max = .01,
+                        .startup_max_s = 3};
+}
+
+static void same_hint(const struct qoe *got, const struct qoe *want)
+{
+    ck_assert_double_eq_tol(got->mu_quality, want->mu_quality, 1e-12);
+    ck_assert_double_eq_tol(got->mu_switch, want->mu_switch, 1e-12);
+    ck_assert_double_eq_tol(got->mu_stall, want->mu_stall, 1e-12);
+    ck_assert_double_eq_tol(got->mu_start, want->mu_start, 1e-12);
+    ck_assert_double_eq(got->mu_rise, 0);
+    ck_assert_int_eq(got->utility, QOE_POINTS);
+    ck_assert_double_eq(got->stall_ratio_max, want->stall_ratio_max);
+    ck_assert_double_eq(got->startup_max_s, want->startup_max_s);
 }
 
 START_TEST(the_mean_hint_follows_the_labels)
@@ -22,7 +48,7 @@ START_TEST(the_mean_hint_follows_the_labels)
                                  live = {.label = "live", .mbps = 2, .chunks = 8};
     struct session_opened o = open_session(&news, 1);
     ck_assert_int_eq(o.first.by, BY_DEFAULT);
-    ck_assert_double_eq(o.qoe.mu_stall, 4.3);
+    ck_assert(qoe_same(&o.qoe, qoe_standard()));
     ck_assert(!o.hinted);
 
     for (uint64_t k = 0; k < 6; k++)
@@ -38,20 +64,19 @@ START_TEST(the_mean_hint_follows_the_labels)
     ck_assert(s.known);
     ck_assert_uint_eq(s.labels, 8);
     ck_assert_uint_eq(s.slots, 1);
-    double keep = exp2(-1. / 3), n = 8 * keep + 20;
-    double psi[4] = {5 / n, (2 * keep + 5) / n, (6 * keep + 5) / n, 5 / n};
-    for (int v = 0; v < 4; v++)
+    double keep = exp2(-1. / 3), n = 8 * keep + 30;
+    double psi[6] = {5 / n, 5 / n, (2 * keep + 5) / n, (6 * keep + 5) / n, 5 / n, 5 / n};
+    for (int v = 0; v < 6; v++)
         ck_assert_double_eq_tol(s.mix[v], psi[v], 1e-12);
-    ck_assert_str_eq(s.task[2], "news");
+    ck_assert_str_eq(s.task[2], "live");
+    ck_assert_str_eq(s.task[3], "news");
 
     struct session_open in = served_request(31, 48);
     in.profile[0] = '\0';
     ck_assert_int_eq(service_open(&o, f.service, f.worker, &in, NULL), 0);
     ck_assert_int_eq(o.first.by, BY_MEAN_HINT);
     struct qoe want = mean_of(psi);
-    ck_assert_double_eq_tol(o.qoe.mu_quality, want.mu_quality, 1e-12);
-    ck_assert_double_eq_tol(o.qoe.mu_switch, want.mu_switch, 1e-12);
-    ck_assert_double_eq_tol(o.qoe.mu_stall, want.mu_stall, 1e-12);
+    same_hint(&o.qoe, &want);
 
     /* the router answers as it would be asked with these weights by name */
     in.has_mu = true;
@@ -105,9 +130,9 @@ START_TEST(a_content_tells_who_watches_it)
     ck_assert_int_eq(o.first.by, BY_IDENTITY);
     ck_assert_int_eq(open_session(&other, 52).first.by, BY_DEFAULT);
 
-    /* ten of news, four to begin with of everybody: what their mean would have got */
-    double ten = 10 * exp2(-1. / 2000), all = ten + 4;
-    double p[4] = {1 / all, 1 / all, (ten + 1) / all, 1 / all};
+    /* ten of news, and one of each of the six profiles to begin with: what their mean would get */
+    double ten = 10 * exp2(-1. / 2000), all = ten + 6;
+    double p[6] = {1 / all, 1 / all, 1 / all, (ten + 1) / all, 1 / all, 1 / all};
     f.cfg.explore_share = 0;
     served_kill(&f);
     served_start(&f);
@@ -176,7 +201,7 @@ START_TEST(the_merge_follows_what_pays)
     for (int k = 0; k < 3; k++) /* the root's candidate */
         ck_assert_double_eq_tol(s.weight[k], 1. / 3, 1e-6);
 
-    static const struct watching anyone = {.label = "pensieve", .mbps = 2, .chunks = 20};
+    static const struct watching anyone = {.label = "standard", .mbps = 2, .chunks = 20};
     uint64_t key = 0;
     double early = 0, late = 0;
     enum { SLOTS = 60 };
@@ -382,11 +407,11 @@ END_TEST
 START_TEST(a_new_profile_becomes_a_task_with_the_next_slot)
 {
     start(HINTLESS_IDENTIFY);
-    struct profile p = {.name = "lecture", .qoe = {1, 3, 1, QOE_LINEAR}};
+    struct profile p = {.name = "course", .qoe = qoe_of_weights((double[]){1, 3, 1, 1})};
     ck_assert_int_eq(service_profile_put(f.service, &p, NULL), 1);
-    struct profile log_ = {.name = "aaa", .qoe = {1, 1, 1, QOE_LOG}};
+    struct profile log_ = {.name = "aaa", .qoe = qoe_of_mu(1, 1, 1, QOE_LOG)};
     ck_assert_int_eq(service_profile_put(f.service, &log_, NULL), 1);
-    static const struct watching told = {.label = "lecture",
+    static const struct watching told = {.label = "course",
                                          .content = "l",
                                          .mbps = 2,
                                          .chunks = 8},
@@ -394,21 +419,21 @@ START_TEST(a_new_profile_becomes_a_task_with_the_next_slot)
     watch(&told, 1); /* not a task yet: no label */
     ck_assert_uint_eq(stats().labels, 0);
     next_slot();
-    ck_assert_int_eq(stats().tasks, 5);
-    ck_assert_str_eq(stats().task[4], "lecture");
+    ck_assert_int_eq(stats().tasks, 7);
+    ck_assert_str_eq(stats().task[6], "course");
     for (uint64_t k = 0; k < 9; k++)
         watch(&told, 10 + k);
     next_slot();
     struct hintless_stats s = stats();
     ck_assert_uint_eq(s.labels, 9);
-    ck_assert_double_gt(s.mix[4], .35);
+    ck_assert_double_gt(s.mix[6], .35);
     ck_assert_int_eq(open_session(&guest, 30).first.by, BY_IDENTITY);
 
     served_kill(&f);
     served_start(&f);
     s = stats();
-    ck_assert_int_eq(s.tasks, 5);
-    ck_assert_str_eq(s.task[4], "lecture");
+    ck_assert_int_eq(s.tasks, 7);
+    ck_assert_str_eq(s.task[6], "course");
     ck_assert_int_eq(open_session(&guest, 31).first.by, BY_IDENTITY);
 }
 END_TEST
@@ -432,7 +457,8 @@ static double mix_of(const char *name)
 
 static void put_profile(const char *name, enum qoe_utility utility)
 {
-    struct profile p = {.qoe = {1, 9, 1, utility}};
+    struct profile p = {.qoe = qoe_of_mu(1, 9, 1, utility)};
+    if (utility == QOE_POINTS) p.qoe = qoe_of_weights((double[]){1, 9, 1, 1});
     snprintf(p.name, sizeof p.name, "%s", name);
     ck_assert_int_ge(service_profile_put(f.service, &p, NULL), 0);
 }
@@ -462,30 +488,30 @@ static void named(const char *name, bool is)
 }
 
 static const struct watching
-    LECTURER = {.label = "lecture", .content = "l", .mbps = 2, .chunks = 12},
+    LECTURER = {.label = "course", .content = "l", .mbps = 2, .chunks = 12},
     TALKER = {.label = "talk", .content = "t", .mbps = 5, .chunks = 12};
 
 /* Two profiles beside the built-in ones, both watched. */
 static void two_profiles(enum hintless_mode mode)
 {
     start(mode);
-    put_profile("lecture", QOE_LINEAR);
+    put_profile("course", QOE_POINTS);
     next_slot();
-    put_profile("talk", QOE_LINEAR);
+    put_profile("talk", QOE_POINTS);
     next_slot();
     for (uint64_t k = 0; k < 9; k++) {
         watch(&LECTURER, 10 + 2 * k);
         watch(&TALKER, 11 + 2 * k);
     }
     next_slot();
-    named("lecture", true);
+    named("course", true);
     named("talk", true);
-    ck_assert_double_gt(mix_of("lecture"), .2);
+    ck_assert_double_gt(mix_of("course"), .2);
 }
 
 START_TEST(a_deleted_profile_leaves_the_mix)
 {
-    static const struct watching hinted = {.hint = "lecture", .mbps = 2, .chunks = 12};
+    static const struct watching hinted = {.hint = "course", .mbps = 2, .chunks = 12};
     two_profiles((enum hintless_mode)_i);
     struct session_opened o = open_session(&hinted, 50);
     struct answer a = o.first;
@@ -493,12 +519,12 @@ START_TEST(a_deleted_profile_leaves_the_mix)
         struct question q = ask_next(&hinted, k, a.level);
         a = ask(&o, &q);
     }
-    ck_assert_int_eq(service_profile_delete(f.service, "lecture", NULL), 0);
+    ck_assert_int_eq(service_profile_delete(f.service, "course", NULL), 0);
     finish(&hinted, &o, 11, a.level); /* it counts for nothing any more */
     next_slot();
-    named("lecture", false);
+    named("course", false);
     named("talk", true);
-    ck_assert_int_eq(stats().tasks, 5);
+    ck_assert_int_eq(stats().tasks, 7);
     ck_assert_double_gt(mix_of("talk"), .25);
     struct hintless_stats before = stats();
 
@@ -506,11 +532,11 @@ START_TEST(a_deleted_profile_leaves_the_mix)
     served_start(&f);
     struct hintless_stats after = stats();
     ck_assert_uint_eq(after.refused, 0);
-    ck_assert_int_eq(after.tasks, 5);
+    ck_assert_int_eq(after.tasks, 7);
     ck_assert_mem_eq(after.mix, before.mix, sizeof after.mix);
     ck_assert_mem_eq(after.task, before.task, sizeof after.task);
     next_slot();
-    named("lecture", false);
+    named("course", false);
 }
 END_TEST
 
@@ -518,27 +544,27 @@ START_TEST(a_profile_that_is_put_again_begins_anew)
 {
     two_profiles((enum hintless_mode)_i);
     /* at once, and another one takes its place as well */
-    ck_assert_int_eq(service_profile_delete(f.service, "lecture", NULL), 0);
-    put_profile("lecture", QOE_LINEAR);
+    ck_assert_int_eq(service_profile_delete(f.service, "course", NULL), 0);
+    put_profile("course", QOE_POINTS);
     next_slot();
-    ck_assert_double_eq_tol(mix_of("lecture"), mix_of("live"), 1e-12);
+    ck_assert_double_eq_tol(mix_of("course"), mix_of("live"), 1e-12);
     ck_assert_double_gt(mix_of("talk"), mix_of("live") + .1);
 
-    ck_assert_int_eq(service_profile_delete(f.service, "lecture", NULL), 0);
+    ck_assert_int_eq(service_profile_delete(f.service, "course", NULL), 0);
     next_slot();
-    named("lecture", false);
-    put_profile("seminar", QOE_LINEAR);
+    named("course", false);
+    put_profile("seminar", QOE_POINTS);
     ck_assert_int_eq(service_profile_delete(f.service, "talk", NULL), 0);
-    put_profile("lecture", QOE_LINEAR);
+    put_profile("course", QOE_POINTS);
     next_slot();
     named("talk", false);
-    ck_assert_double_eq_tol(mix_of("lecture"), mix_of("live"), 1e-12);
+    ck_assert_double_eq_tol(mix_of("course"), mix_of("live"), 1e-12);
     ck_assert_double_eq_tol(mix_of("seminar"), mix_of("live"), 1e-12);
     for (uint64_t k = 0; k < 9; k++)
         watch(&LECTURER, 80 + k);
     next_slot();
-    ck_assert_double_gt(mix_of("lecture"), mix_of("live") + .1);
-    ck_assert_int_eq(stats().tasks, 6);
+    ck_assert_double_gt(mix_of("course"), mix_of("live") + .1);
+    ck_assert_int_eq(stats().tasks, 8);
 }
 END_TEST
 
@@ -546,33 +572,33 @@ END_TEST
 START_TEST(a_delete_is_not_forgotten_by_a_restart)
 {
     two_profiles(HINTLESS_MERGE);
-    ck_assert_int_eq(service_profile_delete(f.service, "lecture", NULL), 0);
-    put_profile("lecture", QOE_LINEAR);
+    ck_assert_int_eq(service_profile_delete(f.service, "course", NULL), 0);
+    put_profile("course", QOE_POINTS);
     ck_assert_int_eq(service_drain(f.service, NULL), 0);
     served_kill(&f);
     f.optional.hintless.mode = HINTLESS_DEFAULT; /* the bandit is carried meanwhile */
     f.optional.hintless.merge_policy = NULL;
     served_start(&f);
     ck_assert_uint_eq(stats().refused, 0);
-    named("lecture", true); /* the slot is the same */
+    named("course", true); /* the slot is the same */
     next_slot();
-    ck_assert_double_eq_tol(mix_of("lecture"), mix_of("live"), 1e-12);
+    ck_assert_double_eq_tol(mix_of("course"), mix_of("live"), 1e-12);
     served_kill(&f);
     f.optional.hintless.mode = HINTLESS_MERGE;
     f.optional.hintless.merge_policy = experts;
     served_start(&f);
     ck_assert_uint_eq(stats().refused, 0);
     next_slot();
-    ck_assert_double_eq_tol(mix_of("lecture"), mix_of("live"), 1e-12);
+    ck_assert_double_eq_tol(mix_of("course"), mix_of("live"), 1e-12);
 }
 END_TEST
 
-START_TEST(a_profile_that_is_not_linear_any_more_leaves_too)
+START_TEST(a_profile_that_is_not_in_points_any_more_leaves_too)
 {
     two_profiles(HINTLESS_DEFAULT);
-    put_profile("lecture", QOE_LOG);
+    put_profile("course", QOE_LOG);
     next_slot();
-    named("lecture", false);
+    named("course", false);
     named("talk", true);
 }
 END_TEST
@@ -581,19 +607,17 @@ START_TEST(the_mean_hint_forgets_a_deleted_profile)
 {
     static const struct watching guest = {.content = "new", .mbps = 2, .chunks = 3};
     two_profiles(HINTLESS_DEFAULT);
-    ck_assert_int_eq(service_profile_delete(f.service, "lecture", NULL), 0);
+    ck_assert_int_eq(service_profile_delete(f.service, "course", NULL), 0);
     ck_assert_int_eq(service_profile_delete(f.service, "talk", NULL), 0);
     for (uint64_t k = 0; k < 9; k++)
         watch(&(struct watching){.label = "live", .mbps = 2, .chunks = 12}, 70 + k);
     next_slot();
     struct hintless_stats s = stats();
-    ck_assert_int_eq(s.tasks, 4);
+    ck_assert_int_eq(s.tasks, 6);
     struct session_opened o = open_session(&guest, 60);
     ck_assert_int_eq(o.first.by, BY_MEAN_HINT);
     struct qoe want = mean_of(s.mix);
-    ck_assert_double_eq_tol(o.qoe.mu_quality, want.mu_quality, 1e-12);
-    ck_assert_double_eq_tol(o.qoe.mu_switch, want.mu_switch, 1e-12);
-    ck_assert_double_eq_tol(o.qoe.mu_stall, want.mu_stall, 1e-12);
+    same_hint(&o.qoe, &want);
 }
 END_TEST
 
@@ -604,7 +628,7 @@ START_TEST(places_are_free_again)
     for (int i = 0; i < 3 * PROFILE_MIX_TASKS; i++) {
         char name[SERVICE_NAME];
         snprintf(name, sizeof name, "p%d", i);
-        put_profile(name, QOE_LINEAR);
+        put_profile(name, QOE_POINTS);
         next_slot();
         named(name, true);
         if (i % 2) continue;
@@ -743,7 +767,7 @@ Suite *suite_serve_hintless_hintless(void)
     tcase_add_loop_test(t, a_profile_that_is_put_again_begins_anew, HINTLESS_DEFAULT,
                         HINTLESS_MERGE + 1);
     tcase_add_test(t, a_delete_is_not_forgotten_by_a_restart);
-    tcase_add_test(t, a_profile_that_is_not_linear_any_more_leaves_too);
+    tcase_add_test(t, a_profile_that_is_not_in_points_any_more_leaves_too);
     tcase_add_test(t, the_mean_hint_forgets_a_deleted_profile);
     tcase_add_test(t, places_are_free_again);
     tcase_add_test(t, a_stateless_question_gets_the_same);

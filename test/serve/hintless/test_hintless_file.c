@@ -211,13 +211,13 @@ static unsigned form_of_file(void)
 START_TEST(a_deleted_profile_gives_the_file_another_form)
 {
     start(HINTLESS_MERGE);
-    struct profile p = {.name = "lecture", .qoe = {1, 9, 1, QOE_LINEAR}};
+    struct profile p = {.name = "course", .qoe = qoe_of_weights((double[]){1, 9, 1, 1})};
     ck_assert_int_eq(service_profile_put(f.service, &p, NULL), 1);
     live_through(0, 2);
-    ck_assert_uint_eq(form_of_file(), 1);
-    ck_assert_int_eq(service_profile_delete(f.service, "lecture", NULL), 0);
+    ck_assert_uint_eq(form_of_file(), 9);
+    ck_assert_int_eq(service_profile_delete(f.service, "course", NULL), 0);
     live_through(100, 2);
-    ck_assert_uint_eq(form_of_file(), 5);
+    ck_assert_uint_eq(form_of_file(), 13);
     struct hintless_stats before = stats();
     ck_assert_int_gt(before.leaves, 1);
     served_kill(&f);

@@ -133,8 +133,8 @@ TEST(added_profiles_have_lines_of_their_own)
     emit_free(&o);
     o = (struct emit){0};
     parts.added.n = 2;
-    strcpy(parts.added.at[0].name, "sports");
-    strcpy(parts.added.at[1].name, "lecture");
+    strcpy(parts.added.at[0].name, "cycling");
+    strcpy(parts.added.at[1].name, "course");
     parts.added.at[0].experts = 2;
     parts.added.at[0].version = 7;
     parts.added.at[0].alpha = 1.25;
@@ -145,13 +145,13 @@ TEST(added_profiles_have_lines_of_their_own)
     parts.added.at[1].base_version = 3;
     metrics_put(&o, m, &stats, &parts, &info, NULL);
     has("# TYPE abrd_grown_share gauge");
-    has("abrd_grown_experts{profile=\"sports\"} 2");
-    has("abrd_grown_version{profile=\"sports\"} 7");
-    has("abrd_grown_alpha{profile=\"sports\"} 1.25");
-    has("abrd_grown_tau{profile=\"sports\"} 0.5");
-    has("abrd_grown_share{profile=\"sports\"} 0.75");
-    has("abrd_grown_steps_total{profile=\"sports\"} 2048");
-    has("abrd_grown_check_score{profile=\"sports\"} -0.5");
+    has("abrd_grown_experts{profile=\"cycling\"} 2");
+    has("abrd_grown_version{profile=\"cycling\"} 7");
+    has("abrd_grown_alpha{profile=\"cycling\"} 1.25");
+    has("abrd_grown_tau{profile=\"cycling\"} 0.5");
+    has("abrd_grown_share{profile=\"cycling\"} 0.75");
+    has("abrd_grown_steps_total{profile=\"cycling\"} 2048");
+    has("abrd_grown_check_score{profile=\"cycling\"} -0.5");
     has("abrd_grown_base_version{profile=\"lecture\"} 3");
 }
 

@@ -9,7 +9,7 @@
 
 static int put(struct profiles *p, const char *name, double stall, struct err *e)
 {
-    struct profile in = {.qoe = {1, 1, stall, QOE_LINEAR}};
+    struct profile in = {.qoe = qoe_of_mu(1, 1, stall, QOE_LINEAR)};
     snprintf(in.name, sizeof in.name, "%s", name);
     return profiles_put(p, &in, e);
 }
@@ -17,10 +17,13 @@ static int put(struct profiles *p, const char *name, double stall, struct err *e
 TEST(built_in_ones_stay)
 {
     struct profiles *p = profiles_new(NULL);
-    struct profile list[10];
-    ck_assert_int_eq(profiles_list(list, 10, p), 4);
-    ck_assert_str_eq(list[0].name, "documentary");
-    ck_assert_str_eq(list[3].name, "pensieve");
+    static const char *const names[] = {
+        "documentary",       "lecture",    "live",       "news",     "paper-documentary",
+        "paper-live",        "paper-news", "pensieve",   "sports",   "standard"};
+    struct profile list[20];
+    ck_assert_int_eq(profiles_list(list, 20, p), QOE_PROFILES);
+    for (int i = 0; i < QOE_PROFILES; i++)
+        ck_assert_str_eq(list[i].name, names[i]);
     ck_assert_int_eq(put(p, "news", 9, NULL), ERR_CONFLICT);
     ck_assert_int_eq(profiles_delete(p, "news", NULL), ERR_CONFLICT);
     ck_assert_int_eq(put(p, "custom", 9, NULL), ERR_CONFLICT);
@@ -28,8 +31,10 @@ TEST(built_in_ones_stay)
     int slot;
     ck_assert_int_eq(profiles_get(&got, &slot, p, "news", NULL), 0);
     ck_assert(got.builtin);
-    ck_assert_double_eq(got.qoe.mu_quality, 6);
+    ck_assert(qoe_same(&got.qoe, &qoe_find("news")->qoe));
     ck_assert_str_eq(qoe_profiles[slot].name, "news");
+    ck_assert_int_eq(profiles_get(&got, NULL, p, "paper-news", NULL), 0);
+    ck_assert_double_eq(got.qoe.mu_quality, 6);
     profiles_free(p);
 }
 
@@ -59,7 +64,7 @@ TEST(they_are_bounded_and_sorted)
 {
     struct profiles *p = profiles_new(NULL);
     char name[SERVICE_NAME];
-    int n = 4;
+    int n = QOE_PROFILES;
     for (; n < PROFILES_MAX; n++) {
         snprintf(name, sizeof name, "p%d", (n * 37) % 1000);
         ck_assert_int_eq(put(p, name, 1, NULL), 1);

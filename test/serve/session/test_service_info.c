@@ -31,7 +31,7 @@ static void teardown(void)
 
 TEST(profiles_are_durable_when_answered)
 {
-    struct profile p = {.name = "kids", .qoe = {1, 3, 2, QOE_LOG}}, got;
+    struct profile p = {.name = "kids", .qoe = qoe_of_mu(1, 3, 2, QOE_LOG)}, got;
     ck_assert_int_eq(service_profile_put(f.service, &p, NULL), 1);
     p.qoe.mu_stall = 8;
     ck_assert_int_eq(service_profile_put(f.service, &p, NULL), 0);
@@ -45,8 +45,8 @@ TEST(profiles_are_durable_when_answered)
     ck_assert_double_eq(got.qoe.mu_stall, 8);
     ck_assert_int_eq(got.qoe.utility, QOE_LOG);
     ck_assert_int_eq(service_profile_get(&got, f.service, "gone", NULL), ERR_ABSENT);
-    struct profile list[10];
-    ck_assert_int_eq(service_profile_list(list, 10, f.service), 5);
+    struct profile list[20];
+    ck_assert_int_eq(service_profile_list(list, 20, f.service), QOE_PROFILES + 1);
 
     struct session_open in = served_request(1, 48);
     struct session_opened o;
@@ -85,7 +85,7 @@ static int keep_store(struct store *out, void *ctx, const char *path, struct err
 
 static void put_mine(double stall)
 {
-    struct profile p = {.name = "mine", .qoe = {1, stall, 1, QOE_LOG}};
+    struct profile p = {.name = "mine", .qoe = qoe_of_mu(1, stall, 1, QOE_LOG)};
     pthread_barrier_wait(&together);
     (void)!service_profile_put(f.service, &p, NULL);
     pthread_barrier_wait(&together);
@@ -124,7 +124,7 @@ TEST(built_in_and_default_profiles_stay)
     ck_assert_int_eq(service_profile_delete(f.service, "pensieve", &e), ERR_CONFLICT);
     ck_assert_int_eq(service_profile_delete(f.service, "news", NULL), ERR_CONFLICT);
     ck_assert_int_eq(service_profile_delete(f.service, "nobody", NULL), ERR_ABSENT);
-    struct profile p = {.name = "bad name", .qoe = {1, 1, 1, QOE_LINEAR}};
+    struct profile p = {.name = "bad name", .qoe = qoe_of_mu(1, 1, 1, QOE_LINEAR)};
     ck_assert_int_eq(service_profile_put(f.service, &p, NULL), ERR_INVALID);
     /* refusals leave no reservation behind */
     for (int i = 0; i < 40000; i++)
@@ -201,7 +201,7 @@ TEST(counts_add_up)
     ck_assert_uint_eq(s.rewards, 5);
     ck_assert_uint_eq(s.not_followed, 1);
     ck_assert(s.store_ok && !s.draining && !s.learning);
-    ck_assert_int_eq(s.n_profiles, 5);
+    ck_assert_int_eq(s.n_profiles, QOE_PROFILES + 1);
     uint64_t experts = 0;
     for (int k = 0; k < 16; k++)
         experts += s.expert_decisions[k];

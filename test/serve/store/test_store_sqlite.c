@@ -47,7 +47,7 @@ static struct store_rec session_rec(uint8_t n)
                                .chunk_s = 1 / 3.0,
                                .buffer_max_s = 60,
                                .opened_at = 1.6e9 + n,
-                               .qoe = {1, .1, 4.3, QOE_LOG},
+                               .qoe = qoe_of_mu(1, .1, 4.3, QOE_LOG),
                                .has_key = true,
                                .explores = true};
     return r;
@@ -579,7 +579,7 @@ TEST(the_form_of_the_database_stays)
                  .chunk_s = 4,
                  .buffer_max_s = 60,
                  .opened_at = 1.6e9,
-                 .qoe = {1, 0.1, 4.3, QOE_LOG},
+                 .qoe = qoe_of_mu(1, 0.1, 4.3, QOE_LOG),
                  .has_key = true}},
         {.kind = STORE_STEP,
          .id = {1, 2, 3},

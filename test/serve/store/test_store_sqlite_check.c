@@ -114,7 +114,7 @@ static void write_commit(struct store *s, uint32_t i)
                                   .ladder_kbps = {300, 750},
                                   .levels = 2,
                                   .chunk_s = 4,
-                                  .qoe = {1, 1, 4.3, QOE_LINEAR}};
+                                  .qoe = qoe_of_mu(1, 1, 4.3, QOE_LINEAR)};
     for (uint32_t k = 1; k < PER_COMMIT; k++) {
         r[k] = (struct store_rec){.kind = STORE_STEP, .id = {(uint8_t)i, 7}};
         r[k].step = (struct step){.ord = k, .rev = 1, .chunk = (int32_t)k, .at = i};
