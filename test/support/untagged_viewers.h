@@ -157,7 +157,7 @@ __attribute__((unused)) static struct answer watch(const struct watching *v, uin
 __attribute__((unused)) static void live_through(uint64_t first_key, int slots)
 {
     static const struct watching some[] = {
-        {.label = "pensieve", .content = "a", .mbps = 2, .chunks = 12},
+        {.label = "standard", .content = "a", .mbps = 2, .chunks = 12},
         {.label = "news", .content = "b", .mbps = 5, .chunks = 12},
         {.hint = "live", .content = "c", .mbps = 1, .chunks = 12},
         {.content = "c", .mbps = 1, .chunks = 12}};

@@ -13,7 +13,7 @@
 
 TEST(bad_requests_say_what_to_do)
 {
-    program_expect("emulate --profile sports", OPT_EXIT_FAILED, "not documentary, live");
+    program_expect("emulate --profile nobody", OPT_EXIT_FAILED, "not a built-in profile");
     program_expect("emulate --kind 5g", OPT_EXIT_FAILED, "volatile-low");
     program_expect("emulate --kind lte --traces x", OPT_EXIT_USAGE, "cannot be combined");
     program_expect("emulate --learn --server http://127.0.0.1:1", OPT_EXIT_USAGE,
@@ -21,7 +21,7 @@ TEST(bad_requests_say_what_to_do)
     program_expect("emulate --server ftp://x", OPT_EXIT_FAILED, "is not a URL");
     program_expect("emulate --server http://127.0.0.1:1 --viewers 1", OPT_EXIT_FAILED,
                    "is `abrd serve` running?");
-    program_expect("emulate --grow sports", OPT_EXIT_USAGE, "--grow needs --mu");
+    program_expect("emulate --grow cycling", OPT_EXIT_USAGE, "--grow needs --mu");
     program_expect("emulate --silent", OPT_EXIT_USAGE, "--silent needs --grow");
     program_expect("emulate --mu 3,1,3 --grow Sports --viewers 1", OPT_EXIT_FAILED,
                    "a-z");
@@ -123,8 +123,8 @@ static void older_rows(char *out, size_t n, const char *args)
 {
     struct program_result r = program_run(args);
     ck_assert_int_eq(r.code, OPT_EXIT_DONE);
-    const char *from = strstr(r.text, "moe,documentary,"),
-               *to = strstr(r.text, "moe,sports,");
+    const char *from = strstr(r.text, "moe,standard,"),
+               *to = strstr(r.text, "moe,cycling,");
     ck_assert(from && to && from < to && (size_t)(to - from) < n);
     ck_assert_ptr_nonnull(strstr(r.text, "policy versions 1 .. 2"));
     snprintf(out, n, "%.*s", (int)(to - from), from);
@@ -137,10 +137,10 @@ TEST(older_profiles_do_not_notice_growth)
 {
     char with[2048], without[2048];
     older_rows(with, sizeof with,
-               "emulate --profile all --mu 3,1,3 --grow sports --viewers 90 --learn "
+               "emulate --profile all --mu 3,1,3 --grow cycling --viewers 90 --learn "
                "--explore 1 --quiet --csv -");
     older_rows(without, sizeof without,
-               "emulate --profile all --mu 3,1,3 --grow sports --viewers 90 --learn "
+               "emulate --profile all --mu 3,1,3 --grow cycling --viewers 90 --learn "
                "--explore 1 --quiet --csv - --silent");
     ck_assert_str_eq(with, without);
 }
@@ -151,11 +151,11 @@ TEST(a_added_profile_learns_and_is_scored)
     program_expect_in(
         dir,
         "emulate --kind volatile-low --links 8 --viewers 60 --learn --explore 1 "
-        "--mu 3,1,3 --grow sports --score 3 --save @/grown.safetensors --quiet",
+        "--mu 3,1,3 --grow cycling --score 3 --save @/grown.safetensors --quiet",
         OPT_EXIT_DONE, "after");
     program_expect_in(dir, "eval --policy moe,moe:@/grown.safetensors --quiet",
                       OPT_EXIT_DONE, "grown.safetensors");
-    program_expect("emulate --mu 3,1,3 --grow sports --save /x", OPT_EXIT_USAGE,
+    program_expect("emulate --mu 3,1,3 --grow cycling --save /x", OPT_EXIT_USAGE,
                    "--learn");
 }
 

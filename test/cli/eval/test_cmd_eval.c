@@ -75,7 +75,8 @@ TEST(utility_and_weights_reach_the_emulator)
 
 TEST(gain_compares_with_the_better_mpc)
 {
-    struct program_result r = program_run("eval " GOLDEN " --gain mpc --policy rate");
+    struct program_result r =
+        program_run("eval " GOLDEN " --gain mpc --policy rate --profile papers");
     ck_assert_int_eq(r.code, OPT_EXIT_DONE);
     ck_assert_ptr_nonnull(strstr(r.text, "gain_over"));
     ck_assert_ptr_nonnull(strstr(r.text, "documentary+live+news"));
@@ -87,8 +88,10 @@ TEST(gain_compares_with_the_better_mpc)
 /* Over itself a policy gains nothing. */
 TEST(gain_over_a_bar_of_ones_own)
 {
-    struct program_result r = program_run(
-        "eval " GOLDEN " --gain rate --over rate --policy buffer --csv - 2> /dev/null");
+    struct program_result r =
+        program_run("eval " GOLDEN
+                    " --gain rate --over rate --policy buffer --profile papers --csv - "
+                    "2> /dev/null");
     ck_assert_int_eq(r.code, OPT_EXIT_DONE);
     ck_assert_ptr_null(strstr(r.text, "mpc"));
     ck_assert_ptr_nonnull(strstr(r.text, ",rate,0,0,0,1,1,1\n"));
@@ -261,7 +264,7 @@ TEST(mistakes_are_named)
                    "known are fixed-N, random, rate");
     program_expect("eval --policy rate,rate", OPT_EXIT_USAGE, "given twice");
     program_expect("eval --profile nope", OPT_EXIT_USAGE,
-                   "--profile: 'nope' is not documentary");
+                   "--profile: 'nope' is not a built-in profile");
     program_expect("eval --profile live,live", OPT_EXIT_USAGE, "given twice");
     program_expect("eval --utility cubic", OPT_EXIT_USAGE, "--utility: 'cubic'");
     program_expect("eval --mu 1,2", OPT_EXIT_USAGE, "three numbers");

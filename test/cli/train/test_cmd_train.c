@@ -328,12 +328,14 @@ TEST(begins_with_other_weights)
 TEST(the_curves_are_a_page)
 {
     const char *dir = page_home_new();
-    program_expect_in(dir, TUNED "--steps 1024 --report @/curves.html --out @/p", 0, "");
+    program_expect_in(
+        dir, TUNED "--profile papers --steps 1024 --report @/curves.html --out @/p", 0,
+        "");
     char *data = text_read_file(tmpdir_path(dir, "curves.csv"), 1 << 20, NULL, NULL);
     ck_assert_ptr_nonnull(data);
-    static const char *const drawn[] = {"\nreward,,news,", "\nlearning,entropy,entropy,",
-                                        "\nlearning,losses,value,",
-                                        "\nexperts,,expert 2,"};
+    static const char *const drawn[] = {
+        "\nreward,,paper-news,", "\nlearning,entropy,entropy,",
+        "\nlearning,losses,value,", "\nexperts,,expert 2,"};
     for (int i = 0; i < 4; i++)
         ck_assert_msg(strstr(data, drawn[i]) != NULL, "%s in\n%s", drawn[i], data);
     free(data);

@@ -80,8 +80,10 @@ static void make_weights(struct golden *g)
 static void make_common(struct golden *g)
 {
     common = (struct bus_wire_common){.has_explore = true, .explore_share = .25, .n = 2};
-    common.profile[0] = (struct profile){.name = "sport", .qoe = qoe_of_mu(2, 1, 3, QOE_LOG)};
-    common.profile[1] = (struct profile){.name = "kids", .qoe = qoe_of_mu(1, .5, 1, QOE_LINEAR)};
+    common.profile[0] =
+        (struct profile){.name = "sport", .qoe = qoe_of_mu(2, 1, 3, QOE_LOG)};
+    common.profile[1] =
+        (struct profile){.name = "kids", .qoe = qoe_of_mu(1, .5, 1, QOE_LINEAR)};
     make_value(g, bus_wire_common_kind.key, &bus_wire_common_kind, &common);
 }
 
@@ -112,7 +114,7 @@ static void make_slots(struct golden *g)
 static void make_added(struct golden *g)
 {
     added = (struct added_wire){.term = 7, .n = 2};
-    added.at[0] = (struct added_wire_one){.name = "cycling",
+    added.at[0] = (struct added_wire_one){.name = "sports",
                                           .id = 0xfedcba9876543210,
                                           .version = 12,
                                           .base_term = 3,

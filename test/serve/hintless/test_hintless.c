@@ -9,9 +9,8 @@
 static struct qoe mean_of(const double p[6])
 {
     static const double unit[4] = {.8469, 1.061, 28.7959, 28.7959 / 4};
-    static const double of[6][4] = {{1, 1, 1, 1},      {1, 3, 1, 1},        {1, 1, 2, 1},
-                                    {1.5, .5, 1, 2},   {1.25, .5, 1.5, 1},
-                                    {1.5, 1, 1, .5}};
+    static const double of[6][4] = {{1, 1, 1, 1},    {1, 3, 1, 1},       {1, 1, 2, 1},
+                                    {1.5, .5, 1, 2}, {1.25, .5, 1.5, 1}, {1.5, 1, 1, .5}};
     double mu[4] = {0}, sums = 0;
     for (int v = 0; v < 6; v++) {
         for (int i = 0; i < 4; i++)
@@ -64,8 +63,8 @@ START_TEST(the_mean_hint_follows_the_labels)
     ck_assert(s.known);
     ck_assert_uint_eq(s.labels, 8);
     ck_assert_uint_eq(s.slots, 1);
-    double keep = exp2(-1. / 3), n = 8 * keep + 30;
-    double psi[6] = {5 / n, 5 / n, (2 * keep + 5) / n, (6 * keep + 5) / n, 5 / n, 5 / n};
+    double keep = exp2(-1. / 3), n = 8 * keep + 20, q = 20. / 6;
+    double psi[6] = {q / n, q / n, (2 * keep + q) / n, (6 * keep + q) / n, q / n, q / n};
     for (int v = 0; v < 6; v++)
         ck_assert_double_eq_tol(s.mix[v], psi[v], 1e-12);
     ck_assert_str_eq(s.task[2], "live");
@@ -130,9 +129,9 @@ START_TEST(a_content_tells_who_watches_it)
     ck_assert_int_eq(o.first.by, BY_IDENTITY);
     ck_assert_int_eq(open_session(&other, 52).first.by, BY_DEFAULT);
 
-    /* ten of news, and one of each of the six profiles to begin with: what their mean would get */
-    double ten = 10 * exp2(-1. / 2000), all = ten + 6;
-    double p[6] = {1 / all, 1 / all, 1 / all, (ten + 1) / all, 1 / all, 1 / all};
+    /* ten of news, and four to begin with in equal parts: what their mean would get */
+    double ten = 10 * exp2(-1. / 2000), all = ten + 4, q = 4. / 6;
+    double p[6] = {q / all, q / all, q / all, (ten + q) / all, q / all, q / all};
     f.cfg.explore_share = 0;
     served_kill(&f);
     served_start(&f);

@@ -152,7 +152,7 @@ TEST(added_profiles_have_lines_of_their_own)
     has("abrd_grown_share{profile=\"cycling\"} 0.75");
     has("abrd_grown_steps_total{profile=\"cycling\"} 2048");
     has("abrd_grown_check_score{profile=\"cycling\"} -0.5");
-    has("abrd_grown_base_version{profile=\"lecture\"} 3");
+    has("abrd_grown_base_version{profile=\"course\"} 3");
 }
 
 TEST(figures_of_viewers_without_a_hint)

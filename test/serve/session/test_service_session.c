@@ -267,6 +267,7 @@ TEST(a_stateless_question_equals_the_sessions)
     served_start(&f);
     struct session_opened o = served_open(&f, 1, 48);
     struct view v = view_default();
+    v.qoe = qoe_find("pensieve")->qoe;
     struct session_open in = served_request(1, 48);
     v.levels = 6;
     memcpy(v.ladder_kbps, in.ladder_kbps, sizeof v.ladder_kbps);
