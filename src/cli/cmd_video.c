@@ -14,6 +14,7 @@ struct source {
     bool fetch, quiet;
     int chunks;
     double chunk_s;
+    const char *quality; /* folder of video_quality_* or vmaf_*; NULL: none */
 };
 
 #define SOURCE_OPTIONS(s)                                                                \
@@ -33,6 +34,10 @@ struct source {
          .shown = "4",                                                                   \
          .lo = 1,                                                                        \
          .hi = 10},                                                                      \
+        {"quality", "DIR",                                                               \
+         "folder with the quality of the chunks, 0 to 100: files video_quality_0, ... "  \
+         "or vmaf_0, ... (default: what FROM states)",                                   \
+         FIELD_TO((s).quality)},                                                         \
         OPT_QUIET((s).quiet)
 
 static bool is_url(const char *from)
@@ -68,6 +73,9 @@ static struct video *video_load_input(const char *from, const struct source *s,
 
 static void put_levels(struct out *o, const struct video *v)
 {
+    bool heights = false;
+    for (int k = 0; k < v->levels; k++)
+        heights |= v->heights[k] > 0;
     for (int k = 0; k < v->levels; k++) {
         int64_t least = INT64_MAX, most = 0;
         double sum = 0.0;
@@ -83,6 +91,9 @@ static void put_levels(struct out *o, const struct video *v)
         out_real(o, "mean_kbps", sum / v->chunks / v->chunk_s / 125.0, 1);
         out_int(o, "least_bytes", least);
         out_int(o, "most_bytes", most);
+        if (heights) out_int(o, "height", v->heights[k]);
+        out_real(o, "quality", v->level_points[k], 1);
+        out_text(o, "quality_from", quality_source_name(v->quality));
     }
     out_say(o, "%s: %d chunks of %g s at %d levels", v->name, v->chunks, v->chunk_s,
             v->levels);
@@ -96,6 +107,7 @@ static int video_run(const char *command, const char *from, const char *to,
     struct out *o = out_new(cfg, &e);
     struct video *v = o ? video_load_input(from, s, &e) : NULL;
     int rc = v ? 0 : e.code;
+    if (!rc && s->quality) rc = video_load_quality(v, s->quality, &e);
     if (!rc && to) rc = video_save(v, to, &e);
     if (!rc) put_levels(o, v);
     if (!rc) rc = out_finish(o, &e);
@@ -114,10 +126,11 @@ static int video_show(int argc, char **argv)
         .args = "FROM",
         .min_args = 1,
         .max_args = 1,
-        .about =
-            "Prints the bitrate ladder of a video and the sizes of its chunks. FROM is a "
-            "DASH\n"
-            "MPD, an HLS master playlist, sabre JSON or a folder of video_size_* files.",
+        .about = "Prints the bitrate ladder of a video, the sizes of its chunks and "
+                 "their mean "
+                 "quality.\n"
+                 "FROM is a DASH MPD, an HLS master playlist, sabre JSON or a folder of "
+                 "video_size_* files.",
         .opts = opts,
         .example = "abrd video show manifest.mpd",
     };

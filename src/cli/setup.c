@@ -72,7 +72,8 @@ static struct video *generate_video(const struct setup *s, struct err *e)
     return video_generate(levels, chunks, chunk_s, ladder, spread, 1, e);
 }
 
-struct video *setup_video(const struct setup *s, struct err *e)
+/* Without --quality. */
+static struct video *plain_video(const struct setup *s, struct err *e)
 {
     bool generated = s->ladder.n || s->chunk_s > 0 || s->chunks || s->spread >= 0;
     if (!generated) return s->video ? video_load(s->video, NULL, e) : video_default(e);
@@ -83,6 +84,14 @@ struct video *setup_video(const struct setup *s, struct err *e)
         return NULL;
     }
     return generate_video(s, e);
+}
+
+struct video *setup_video(const struct setup *s, struct err *e)
+{
+    struct video *v = plain_video(s, e);
+    if (!v || !s->quality || !video_load_quality(v, s->quality, e)) return v;
+    video_free(v);
+    return NULL;
 }
 
 struct emu_cfg setup_emu(const struct setup *s)
@@ -150,10 +159,11 @@ static int add_named(struct setup_profile *out, int n, const char *name, struct 
     for (int i = 0; i < QOE_PROFILES; i++)
         if (strcmp(name, qoe_profiles[i].name) == 0)
             return setup_add(out, n, name, &qoe_profiles[i].qoe, e);
-    return err_field(e, ERR_ABSENT, "--profile",
-                     "'%.40s' is not a built-in profile (GET /v1/profiles lists them), all "
-                     "(those of the product) or papers; --mu sets other weights",
-                     name);
+    return err_field(
+        e, ERR_ABSENT, "--profile",
+        "'%.40s' is not a built-in profile (GET /v1/profiles lists them), all "
+        "(those of the product) or papers; --mu sets other weights",
+        name);
 }
 
 int setup_profiles(struct setup_profile *out, const struct setup *s,

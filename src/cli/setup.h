@@ -20,6 +20,7 @@ struct setup {
     const char *part;   /* all, train or test; NULL = test of the bundled corpus, all of a
                             folder */
     const char *video;  /* NULL = generated */
+    const char *quality; /* folder; NULL = as the video states it, else the curve */
     /* of a generated one; unset (0, none) is as video_default has it */
     struct field_list ladder; /* kbit/s, ascending */
     double chunk_s, spread;   /* spread: of the logarithm of chunk sizes; < 0 = unset */
@@ -42,6 +43,11 @@ struct setup {
          "video: folder of chunk sizes, sabre JSON, MPD or HLS (default: a generated "   \
          "one)",                                                                         \
          FIELD_TO((s).video)},                                                           \
+        {"quality", "DIR",                                                               \
+         "folder with the quality of the video's chunks, 0 to 100: files "               \
+         "video_quality_0, ... or vmaf_0, ... (default: what --video states, else a "    \
+         "curve of the bitrates)",                                                       \
+         FIELD_TO((s).quality)},                                                         \
         {"ladder", "KBPS,...",                                                           \
          "bitrates of a generated video in kbit/s (default: Pensieve's six)",            \
          FIELD_TO((s).ladder)},                                                          \

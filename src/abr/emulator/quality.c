@@ -22,3 +22,11 @@ void quality_curve(double *points, const double *ladder_kbps, const int *heights
         points[k] = fmax(100 - x * (16.1 + 1.75 * x * x), LEAST);
     }
 }
+
+int quality_height(int width, int height)
+{
+    int lines = width && width < height ? width : height;
+    int along = width < height ? height : width;
+    int filled = (int)lround(along * 9.0 / 16.0);
+    return width && height && filled > lines ? filled : lines;
+}

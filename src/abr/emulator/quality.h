@@ -14,10 +14,16 @@
 #ifndef ABR_QUALITY_H
 #define ABR_QUALITY_H
 
+#define QUALITY_MAX 100.0
+
 enum quality_source { QUALITY_CURVE, QUALITY_LEVEL, QUALITY_CHUNK };
 
 /* "curve", "level", "chunk". */
 const char *quality_source_name(enum quality_source s);
+
+/* The height that decides how much a 16:9 screen magnifies the picture: of 1280 x 536 it is 720, since
+ * its width fills the screen; an upright picture is watched on an upright screen. width 0: not known. */
+int quality_height(int width, int height);
 
 /* points (levels), strictly positive, not falling. heights [pixels] (levels) or NULL: unknown, then
  * the top level has 100 points. */

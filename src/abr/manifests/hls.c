@@ -223,6 +223,19 @@ static bool all_state_means(const struct master *m)
     return true;
 }
 
+/* "1280x720"; 0 when it is malformed. */
+static int variant_height(const char *resolution)
+{
+    char number[32];
+    size_t n = strcspn(resolution, "x");
+    int64_t width, height;
+    snprintf(number, sizeof number, "%.*s", (int)n, resolution);
+    if (!resolution[n] || text_int(&width, number, 1, VIDEO_HEIGHT_MAX, "", NULL) ||
+        text_int(&height, resolution + n + 1, 1, VIDEO_HEIGHT_MAX, "", NULL))
+        return 0;
+    return quality_height((int)width, (int)height);
+}
+
 static int read_variants(struct segments *out, const struct master *m,
                          const struct segments_source *source, struct err *e)
 {
@@ -233,6 +246,7 @@ static int read_variants(struct segments *out, const struct master *m,
         size_t len;
         int level = segments_level(out, v->uri, means ? v->mean_kbps : v->peak_kbps, e);
         if (level < 0) return level;
+        out->level[level].height = variant_height(v->resolution);
         char *text = source->read(source->self, v->uri, 0, PLAYLIST_MAX, &len, e);
         if (!text) return e && e->code ? e->code : ERR_IO;
         char base[SEGMENTS_URL];

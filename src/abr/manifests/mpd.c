@@ -232,6 +232,27 @@ static bool mpd_attribute(char *out, size_t size, const struct mpd_node *n,
     return false;
 }
 
+/* The value of an attribute in the namespace VIDEO_NAMESPACE; NULL when it is absent. expat leaves
+ * prefixes to us: xmlns:PREFIX of the element or of one around it declares a prefix. */
+static const char *mpd_own_attribute(const struct mpd_node *n, const char *attr)
+{
+    const char *at = n->texts + strlen(n->texts) + 1;
+    for (int i = 0; i < n->attributes; i++) {
+        const char *value = at + strlen(at) + 1, *colon = strchr(at, ':');
+        if (colon && !strcmp(colon + 1, attr)) {
+            char declares[64], space[64];
+            bool fits = snprintf(declares, sizeof declares, "xmlns:%.*s",
+                                 (int)(colon - at), at) < (int)sizeof declares;
+            const struct mpd_node *up = fits ? n : NULL;
+            while (up && !mpd_attribute(space, sizeof space, up, declares))
+                up = up->parent;
+            if (up && !strcmp(space, VIDEO_NAMESPACE)) return value;
+        }
+        at = value + strlen(value) + 1;
+    }
+    return NULL;
+}
+
 #define NUMBER_MAX INT64_C(100000000000000000)
 
 /* Whole numbers within +-1e17. Times since 1970 in units of 100 ns fit, and sums of segments do not
@@ -671,7 +692,58 @@ static int read_stream(struct stream *s, const struct mpd_chain *c, const char *
                              name, e);
 }
 
-/* Adds the Representation at the chain's end as a level, with its segments. */
+/* The nearest value of an attribute from Representation to AdaptationSet, in pixels; 0: none. */
+static int mpd_pixels(const struct mpd_chain *c, const char *attr)
+{
+    for (int i = c->n - 1; i >= c->n - 2; i--) {
+        char text[32];
+        int64_t pixels;
+        if (mpd_attribute(text, sizeof text, c->at[i], attr))
+            return mpd_whole(&pixels, text) && pixels > 0 && pixels <= VIDEO_HEIGHT_MAX
+                       ? (int)pixels
+                       : 0;
+    }
+    return 0;
+}
+
+/* The quality that a Representation states for its segments, which are there already. */
+static int read_points(struct segments *out, int level, const struct mpd_node *at,
+                       struct err *e)
+{
+    const char *text = mpd_own_attribute(at, "quality");
+    if (!text) return 0;
+    int n = 0, rc = 0;
+    double *points = malloc(VIDEO_CHUNKS_MAX * sizeof *points);
+    if (!points) return err_set(e, ERR_MEMORY, "no memory for the quality of a level");
+    struct err why = {0};
+    while (!rc && n < VIDEO_CHUNKS_MAX) {
+        text += strspn(text, VIDEO_BLANKS);
+        if (!*text) break;
+        rc = text_scan_double(&points[n++], &text, &why);
+        if (!rc && *text && !strchr(VIDEO_BLANKS, *text))
+            rc = err_set(&why, ERR_INVALID, "'%.20s' follows a number", text);
+    }
+    if (!rc) rc = segments_rate(out, level, points, n, &why);
+    free(points);
+    if (!rc) return 0;
+    return text_refuse(out->name, mpd_line(at), rc, e, "Representation: quality: %s",
+                       why.detail);
+}
+
+static int mpd_add_level(struct mpd *m, struct segments *out, int level, struct stream *s,
+                         const struct mpd_chain *c, double total_s, struct err *e)
+{
+    const struct mpd_node *list = list_of(c);
+    if (mpd_inherited(s->media, sizeof s->media, c, "SegmentTemplate", "media"))
+        return read_template(m, out, level, s, c, total_s, e);
+    if (list) return read_list(m, out, level, s, c, list, total_s, e);
+    if (has(c, "SegmentBase")) return read_index(m, out, level, s, c, total_s, e);
+    return text_refuse(m->name, mpd_line(c->at[c->n - 1]), ERR_INVALID, e,
+                       "Representation without a SegmentTemplate with a media attribute, "
+                       "a SegmentList or a SegmentBase");
+}
+
+/* Adds the Representation at the chain's end as a level, with its segments and their quality. */
 static int mpd_read_segments(struct mpd *m, struct segments *out,
                              const struct mpd_chain *c, double total_s, struct err *e)
 {
@@ -682,15 +754,10 @@ static int mpd_read_segments(struct mpd *m, struct segments *out,
         return text_refuse(m->name, mpd_line(c->at[c->n - 1]), ERR_RANGE, e,
                            "more than %d Representations", VIEW_LEVELS);
     int level = segments_level(out, s.id, s.kbps, e);
-
-    const struct mpd_node *list = list_of(c);
-    if (mpd_inherited(s.media, sizeof s.media, c, "SegmentTemplate", "media"))
-        return read_template(m, out, level, &s, c, total_s, e);
-    if (list) return read_list(m, out, level, &s, c, list, total_s, e);
-    if (has(c, "SegmentBase")) return read_index(m, out, level, &s, c, total_s, e);
-    return text_refuse(m->name, mpd_line(c->at[c->n - 1]), ERR_INVALID, e,
-                       "Representation without a SegmentTemplate with a media attribute, "
-                       "a SegmentList or a SegmentBase");
+    out->level[level].height =
+        quality_height(mpd_pixels(c, "width"), mpd_pixels(c, "height"));
+    rc = mpd_add_level(m, out, level, &s, c, total_s, e);
+    return rc ? rc : read_points(out, level, c->at[c->n - 1], e);
 }
 
 /* ---- sets and Periods ---- */

@@ -120,10 +120,25 @@ int segments_add(struct segments *s, int level, double duration_s, int64_t bytes
         l->cap = cap;
     }
     struct segment *one = &l->at[l->n];
-    *one = (struct segment){.duration_s = duration_s, .bytes = bytes};
+    *one = (struct segment){.duration_s = duration_s, .bytes = bytes, .points = -1.0F};
     int rc = keep_url(&one->url, s, url, l->n ? one[-1].url : 0, e);
     if (!rc) l->n++;
     return rc;
+}
+
+int segments_rate(struct segments *s, int level, const double *points, int n,
+                  struct err *e)
+{
+    struct segments_level *l = &s->level[level];
+    if (n != 1 && n < l->n - 1)
+        return err_set(e, ERR_INVALID, "%d numbers of quality for %d segments", n, l->n);
+    for (int i = 0; i < n; i++)
+        if (!(points[i] >= 0.0 && points[i] <= QUALITY_MAX))
+            return err_set(e, ERR_RANGE, "a quality of %g is not within 0 .. %g",
+                           points[i], QUALITY_MAX);
+    for (int i = 0; i < l->n; i++)
+        l->at[i].points = (float)points[i < n ? i : n - 1];
+    return 0;
 }
 
 static int by_rate(const void *a, const void *b)
@@ -152,6 +167,7 @@ int segments_append(struct segments *to, const struct segments *from, struct err
             int rc = segments_add(to, k, one->duration_s, one->bytes,
                                   from->text + one->url, e);
             if (rc) return rc;
+            to->level[k].at[to->level[k].n - 1].points = one->points;
         }
     return 0;
 }
@@ -338,6 +354,38 @@ static int segments_fill(struct video *v, const struct segments *s, bool sized,
     return 0;
 }
 
+/* Only what every segment of every level states is of use: decisions compare levels. */
+static enum quality_source segments_quality(const struct segments *s, int chunks)
+{
+    bool stated = true, constant = true;
+    for (int k = 0; k < s->levels; k++)
+        for (int c = 0; c < chunks; c++) {
+            float points = s->level[k].at[c].points, first = s->level[k].at[0].points;
+            stated &= points >= 0.0F;
+            constant &= !(points < first) && !(points > first);
+        }
+    if (!stated) return QUALITY_CURVE;
+    return constant ? QUALITY_LEVEL : QUALITY_CHUNK;
+}
+
+static int segments_fill_quality(struct video *v, const struct segments *s, struct err *e)
+{
+    for (int k = 0; k < v->levels; k++)
+        v->heights[k] = s->level[k].height;
+    enum quality_source from = segments_quality(s, v->chunks);
+    double points[VIEW_LEVELS];
+    for (int k = 0; k < v->levels; k++)
+        points[k] = (double)s->level[k].at[0].points;
+    if (from == QUALITY_LEVEL) video_set_levels(v, points);
+    if (from != QUALITY_CHUNK) return 0;
+    int rc = video_make_points(v, e);
+    float *at = v->points;
+    for (int c = 0; c < v->chunks && !rc; c++)
+        for (int k = 0; k < v->levels; k++)
+            *at++ = s->level[k].at[c].points;
+    return rc;
+}
+
 struct video *segments_video(struct segments *s, const struct segments_source *source,
                              struct err *e)
 {
@@ -355,7 +403,8 @@ struct video *segments_video(struct segments *s, const struct segments_source *s
         ladder[k] = s->level[k].kbps;
     struct video *v = video_new(s->levels, sized ? sized : s->level[0].n,
                                 chunk_length_s(&s->level[0]), ladder, e);
-    if (v && segments_fill(v, s, sized > 0, source, e)) {
+    if (v &&
+        (segments_fill(v, s, sized > 0, source, e) || segments_fill_quality(v, s, e))) {
         video_free(v);
         v = NULL;
     }

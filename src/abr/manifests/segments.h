@@ -43,11 +43,13 @@ struct segment {
     double duration_s;
     int64_t bytes; /* -1: the size of the resource at url */
     size_t url;    /* offset in text */
+    float points;  /* quality; < 0: not stated */
 };
 
 struct segments_level {
     char id[128]; /* for messages */
     double kbps;
+    int height; /* of the picture (quality_height); 0: not known */
     int n, cap;
     struct segment *at; /* (n), owned */
 };
@@ -64,6 +66,10 @@ struct segments {
 int segments_level(struct segments *s, const char *id, double kbps, struct err *e);
 int segments_add(struct segments *s, int level, double duration_s, int64_t bytes,
                  const char *url, struct err *e) __attribute__((warn_unused_result));
+/* Gives the segments of a level their quality: n points in their order. One number is for all of them,
+ * and the last may be missing. ERR_INVALID for fewer, ERR_RANGE for numbers outside 0 .. 100. */
+int segments_rate(struct segments *s, int level, const double *points, int n,
+                  struct err *e) __attribute__((warn_unused_result));
 /* Sorts the levels by bitrate. */
 void segments_sort(struct segments *s);
 /* Appends the segments of the next period. The levels of both must be sorted. ERR_INVALID when

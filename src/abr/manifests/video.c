@@ -75,6 +75,48 @@ void video_free(struct video *v)
     free(v);
 }
 
+int video_make_points(struct video *v, struct err *e)
+{
+    size_t n = (size_t)v->levels * (size_t)v->chunks;
+    float *points = calloc(n, sizeof *points);
+    if (!points)
+        return err_set(e, ERR_MEMORY, "no memory for the quality of %d x %d chunks",
+                       v->chunks, v->levels);
+    free(v->points);
+    v->points = points;
+    v->quality = QUALITY_CHUNK;
+    return 0;
+}
+
+void video_set_levels(struct video *v, const double *points)
+{
+    free(v->points);
+    v->points = NULL;
+    v->quality = QUALITY_LEVEL;
+    memcpy(v->level_points, points, (size_t)v->levels * sizeof *points);
+}
+
+static bool heights_known(const struct video *v)
+{
+    for (int k = 0; k < v->levels; k++)
+        if (!v->heights[k]) return false;
+    return true;
+}
+
+void video_rate(struct video *v)
+{
+    if (v->quality == QUALITY_CURVE)
+        quality_curve(v->level_points, v->ladder_kbps,
+                      heights_known(v) ? v->heights : NULL, v->levels);
+    if (v->quality != QUALITY_CHUNK) return;
+    for (int k = 0; k < v->levels; k++) {
+        double sum = 0.0;
+        for (int c = 0; c < v->chunks; c++)
+            sum += (double)v->points[(size_t)c * (size_t)v->levels + (size_t)k];
+        v->level_points[k] = sum / v->chunks;
+    }
+}
+
 void video_points(double *out, const struct video *v, int chunk)
 {
     assert(chunk >= 0 && chunk < v->chunks);
@@ -87,6 +129,26 @@ const int64_t *video_chunk(const struct video *v, int chunk)
 {
     assert(chunk >= 0 && chunk < v->chunks);
     return v->bytes + (size_t)chunk * (size_t)v->levels;
+}
+
+static int check_quality(const struct video *v, struct err *e)
+{
+    for (int k = 0; k < v->levels; k++)
+        if (v->heights[k] < 0 || v->heights[k] > VIDEO_HEIGHT_MAX)
+            return err_field(e, ERR_RANGE, v->name,
+                             "level %d: a height of %d pixels is not within 0 .. %d", k,
+                             v->heights[k], VIDEO_HEIGHT_MAX);
+    for (int c = 0; c < v->chunks; c++) {
+        double points[VIEW_LEVELS];
+        video_points(points, v, c);
+        for (int k = 0; k < v->levels; k++)
+            if (!(points[k] >= 0.0 && points[k] <= QUALITY_MAX))
+                return err_field(e, ERR_RANGE, v->name,
+                                 "chunk %d, level %d: a quality of %g points is not "
+                                 "within 0 .. %g",
+                                 c, k, points[k], QUALITY_MAX);
+    }
+    return 0;
 }
 
 int video_check(const struct video *v, struct err *e)
@@ -102,7 +164,7 @@ int video_check(const struct video *v, struct err *e)
                     "chunk %d, level %d: %lld bytes are not within 1 .. %lld", c, k,
                     (long long)bytes, (long long)VIDEO_BYTES_MAX);
         }
-    return 0;
+    return check_quality(v, e);
 }
 
 struct video *video_generate(int levels, int chunks, double chunk_s,
@@ -142,11 +204,31 @@ struct video *video_default(struct err *e)
 
 /* ---- Pensieve: a folder of files video_size_0, video_size_1, ... ---- */
 
-/* The integers of one file, one per line, into out (VIDEO_CHUNKS_MAX). */
-static int read_size_file(int64_t *out, int *n, char *text, const char *name,
-                          struct err *e)
+static const char SIZES[] = "video_size", QUALITY[] = "video_quality", VMAF[] = "vmaf";
+
+/* The numbers of one file, one per line: bytes or points. The other one is NULL. */
+struct column {
+    int n;
+    int64_t *bytes; /* (VIDEO_CHUNKS_MAX), borrowed */
+    float *points;  /* the same */
+};
+
+static int column_add(struct column *c, const char *text, const char *where,
+                      struct err *e)
 {
-    *n = 0;
+    if (c->n == VIDEO_CHUNKS_MAX)
+        return err_field(e, ERR_RANGE, where, "more than %d chunks", VIDEO_CHUNKS_MAX);
+    double points = 0.0;
+    int rc = c->bytes ? text_int(&c->bytes[c->n], text, 1, VIDEO_BYTES_MAX, where, e)
+                      : text_double(&points, text, 0.0, QUALITY_MAX, where, e);
+    if (rc) return rc;
+    if (c->points) c->points[c->n] = (float)points;
+    c->n++;
+    return 0;
+}
+
+static int read_column(struct column *c, char *text, const char *name, struct err *e)
+{
     int line = 0;
     for (char *next, *s = text; s; s = next) {
         next = strchr(s, '\n');
@@ -158,40 +240,97 @@ static int read_size_file(int64_t *out, int *n, char *text, const char *name,
 
         char where[96];
         snprintf(where, sizeof where, "%.40s:%d", name, line);
-        if (*n == VIDEO_CHUNKS_MAX)
-            return err_field(e, ERR_RANGE, where, "more than %d chunks",
-                             VIDEO_CHUNKS_MAX);
-        int rc = text_int(&out[*n], s, 1, VIDEO_BYTES_MAX, where, e);
+        int rc = column_add(c, s, where, e);
         if (rc) return rc;
-        ++*n;
     }
     return 0;
 }
 
-static int load_level(int64_t *out, int *n, const char *dir, int level, struct err *e)
+/* Reads dir/KIND_LEVEL. */
+static int load_column(struct column *c, const char *dir, const char *kind, int level,
+                       struct err *e)
 {
     char path[4096], name[32];
-    snprintf(name, sizeof name, "video_size_%d", level);
+    snprintf(name, sizeof name, "%s_%d", kind, level);
     if (snprintf(path, sizeof path, "%s/%s", dir, name) >= (int)sizeof path)
         return err_field(e, ERR_RANGE, dir, "the path is too long");
     size_t len;
     char *text = text_read_file(path, PENSIEVE_FILE_MAX, &len, e);
     if (!text) return ERR_IO;
-    int rc = strlen(text) == len ? read_size_file(out, n, text, name, e)
+    int rc = strlen(text) == len ? read_column(c, text, name, e)
                                  : err_field(e, ERR_INVALID, name, "holds a NUL byte");
     free(text);
     return rc;
 }
 
-/* Files video_size_0, _1, ... without a gap. */
-static int count_levels(const char *dir)
+/* Files KIND_0, KIND_1, ... without a gap. */
+static int count_columns(const char *dir, const char *kind)
 {
     int n = 0;
     for (;; n++) {
         char path[4096];
-        snprintf(path, sizeof path, "%s/video_size_%d", dir, n);
+        snprintf(path, sizeof path, "%s/%s_%d", dir, kind, n);
         if (n > VIEW_LEVELS || access(path, F_OK)) return n;
     }
+}
+
+/* Rows of every level, which must be as many: bytes or points is (levels, VIDEO_CHUNKS_MAX). */
+static int load_columns(int64_t *bytes, float *points, int *rows, const char *dir,
+                        const char *kind, int levels, struct err *e)
+{
+    for (int k = 0; k < levels; k++) {
+        size_t from = (size_t)k * VIDEO_CHUNKS_MAX;
+        struct column c = {.bytes = bytes ? bytes + from : NULL,
+                           .points = points ? points + from : NULL};
+        int rc = load_column(&c, dir, kind, k, e);
+        if (rc) return rc;
+        if (k && c.n != *rows)
+            return err_field(e, ERR_INVALID, dir, "%s_%d has %d rows and %s_0 has %d",
+                             kind, k, c.n, kind, *rows);
+        *rows = c.n;
+    }
+    return 0;
+}
+
+/* The last row of the sizes is the rest of the video and may be left out (video.h). The quality of that
+ * rest may be missing or be in the files, and so may one row more. */
+enum { SPARE_ROWS = 2 };
+
+static int join_quality(struct video *v, const char *dir, const char *kind, bool part,
+                        struct err *e)
+{
+    int n = count_columns(dir, kind), rows = 0;
+    if (n != v->levels)
+        return err_field(e, ERR_CONFLICT, dir,
+                         "holds %d files %s_0, _1, ... and the video has %d levels", n,
+                         kind, v->levels);
+    float *points = malloc((size_t)n * VIDEO_CHUNKS_MAX * sizeof *points);
+    if (!points)
+        return err_set(e, ERR_MEMORY, "no memory for the quality of %d levels", n);
+
+    int rc = load_columns(NULL, points, &rows, dir, kind, n, e);
+    if (!rc && (rows < v->chunks || (!part && rows > v->chunks + SPARE_ROWS)))
+        rc = err_field(e, ERR_CONFLICT, dir,
+                       "%s_0 has %d rows and the video has %d chunks: they belong to "
+                       "different videos",
+                       kind, rows, v->chunks);
+    if (!rc) rc = video_make_points(v, e);
+    for (int c = 0; c < v->chunks && !rc; c++)
+        for (int k = 0; k < n; k++)
+            v->points[(size_t)c * (size_t)n + (size_t)k] =
+                points[(size_t)k * VIDEO_CHUNKS_MAX + (size_t)c];
+    free(points);
+    if (!rc) video_rate(v);
+    return rc;
+}
+
+int video_load_quality(struct video *v, const char *dir, struct err *e)
+{
+    const char *kind = count_columns(dir, QUALITY) ? QUALITY : VMAF;
+    if (!count_columns(dir, kind))
+        return err_field(e, ERR_ABSENT, dir, "holds neither %s_0 nor %s_0", QUALITY,
+                         VMAF);
+    return join_quality(v, dir, kind, false, e);
 }
 
 static void ladder_of_means(double *kbps, const int64_t *bytes, int levels, int rows,
@@ -208,7 +347,7 @@ static void ladder_of_means(double *kbps, const int64_t *bytes, int levels, int 
 static struct video *read_pensieve(const char *dir, const struct video_cfg *cfg,
                                    struct err *e)
 {
-    int levels = count_levels(dir);
+    int levels = count_columns(dir, SIZES);
     if (levels < 2 || levels > VIEW_LEVELS) {
         err_field(e, levels ? ERR_RANGE : ERR_ABSENT, dir,
                   "holds %d files video_size_0, _1, ...: 2 to %d are needed", levels,
@@ -224,16 +363,7 @@ static struct video *read_pensieve(const char *dir, const struct video_cfg *cfg,
     }
 
     int rows = 0;
-    for (int k = 0; k < levels; k++) {
-        int n = 0;
-        if (load_level(bytes + (size_t)k * VIDEO_CHUNKS_MAX, &n, dir, k, e)) goto out;
-        if (k && n != rows) {
-            err_field(e, ERR_INVALID, dir,
-                      "video_size_%d has %d rows and video_size_0 has %d", k, n, rows);
-            goto out;
-        }
-        rows = n;
-    }
+    if (load_columns(bytes, NULL, &rows, dir, SIZES, levels, e)) goto out;
 
     int chunks = cfg->chunks ? cfg->chunks : rows - 1;
     if (chunks < 1 || chunks > rows) {
@@ -260,6 +390,11 @@ static struct video *read_pensieve(const char *dir, const struct video_cfg *cfg,
         for (int k = 0; k < levels; k++)
             v->bytes[(size_t)c * (size_t)levels + (size_t)k] =
                 bytes[(size_t)k * VIDEO_CHUNKS_MAX + (size_t)c];
+    if (count_columns(dir, QUALITY) &&
+        join_quality(v, dir, QUALITY, cfg->chunks > 0, e)) {
+        video_free(v);
+        v = NULL;
+    }
 out:
     free(bytes);
     return v;
@@ -315,6 +450,63 @@ static int read_sizes(struct video *v, const json_t *sizes, const char *name,
     return 0;
 }
 
+/* One row of (levels) numbers within 0 .. most. `what` is its place in the file. */
+static int read_row(double *out, const struct video *v, const json_t *row, double most,
+                    const char *what, const char *name, struct err *e)
+{
+    if (json_array_size(row) != (size_t)v->levels)
+        return text_refuse(name, 0, ERR_INVALID, e, "%s is not an array of %d numbers",
+                           what, v->levels);
+    for (int k = 0; k < v->levels; k++) {
+        bool ok = number(&out[k], json_array_get(row, (size_t)k));
+        if (!ok || !(out[k] >= 0.0 && out[k] <= most))
+            return text_refuse(name, 0, ERR_RANGE, e,
+                               "%s: level %d is not a number within 0 .. %g", what, k,
+                               most);
+    }
+    return 0;
+}
+
+static int read_chunk_points(struct video *v, const json_t *rows, const char *name,
+                             struct err *e)
+{
+    if (json_array_size(rows) != (size_t)v->chunks)
+        return text_refuse(name, 0, ERR_INVALID, e,
+                           "quality is not an array of %d rows, one for each segment",
+                           v->chunks);
+    int rc = video_make_points(v, e);
+    for (int c = 0; c < v->chunks && !rc; c++) {
+        char what[48];
+        double points[VIEW_LEVELS];
+        snprintf(what, sizeof what, "quality: segment %d", c);
+        rc = read_row(points, v, json_array_get(rows, (size_t)c), QUALITY_MAX, what, name,
+                      e);
+        for (int k = 0; k < v->levels && !rc; k++)
+            v->points[(size_t)c * (size_t)v->levels + (size_t)k] = (float)points[k];
+    }
+    return rc;
+}
+
+/* Our own keys, each optional. */
+static int read_quality(struct video *v, const json_t *root, const char *name,
+                        struct err *e)
+{
+    const json_t *heights = json_object_get(root, "heights");
+    const json_t *levels = json_object_get(root, "level_quality");
+    const json_t *chunks = json_object_get(root, "quality");
+    double row[VIEW_LEVELS];
+    int rc = 0;
+    if (heights) rc = read_row(row, v, heights, VIDEO_HEIGHT_MAX, "heights", name, e);
+    for (int k = 0; heights && !rc && k < v->levels; k++)
+        v->heights[k] = (int)lround(row[k]);
+    if (!rc && levels) {
+        rc = read_row(row, v, levels, QUALITY_MAX, "level_quality", name, e);
+        if (!rc) video_set_levels(v, row);
+    }
+    if (!rc && chunks) rc = read_chunk_points(v, chunks, name, e);
+    return rc;
+}
+
 static struct video *read_sabre(const char *text, size_t len, const char *name,
                                 const struct segments_source *source,
                                 const struct video_cfg *cfg, struct err *e)
@@ -341,7 +533,7 @@ static struct video *read_sabre(const char *text, size_t len, const char *name,
     }
 
     v = video_new(levels, (int)json_array_size(sizes), chunk_ms / 1000.0, ladder, e);
-    if (v && read_sizes(v, sizes, name, e)) {
+    if (v && (read_sizes(v, sizes, name, e) || read_quality(v, root, name, e))) {
         video_free(v);
         v = NULL;
     }
@@ -350,23 +542,87 @@ out:
     return v;
 }
 
+/* The shortest decimal number that reads as this float. */
+static json_t *json_float(float x)
+{
+    char text[32];
+    for (int digits = 6; digits <= 9; digits++) {
+        snprintf(text, sizeof text, "%.*g", digits, (double)x);
+        if (!((float)strtod(text, NULL) < x) && !((float)strtod(text, NULL) > x)) break;
+    }
+    return json_real(strtod(text, NULL));
+}
+
+/* NULL without memory, as the functions of jansson that take what they get. */
+static json_t *sabre_sizes(const struct video *v)
+{
+    json_t *all = json_array();
+    for (int c = 0; c < v->chunks; c++) {
+        json_t *row = json_array();
+        for (int k = 0; k < v->levels; k++)
+            json_array_append_new(row, json_integer(8 * video_chunk(v, c)[k]));
+        json_array_append_new(all, row);
+    }
+    return all;
+}
+
+static json_t *sabre_points(const struct video *v)
+{
+    json_t *all = json_array();
+    for (int c = 0; c < v->chunks; c++) {
+        json_t *row = json_array();
+        for (int k = 0; k < v->levels; k++)
+            json_array_append_new(
+                row, json_float(v->points[(size_t)c * (size_t)v->levels + (size_t)k]));
+        json_array_append_new(all, row);
+    }
+    return all;
+}
+
+static bool is_whole(const json_t *table, const struct video *v)
+{
+    bool ok = json_array_size(table) == (size_t)v->chunks;
+    for (int c = 0; ok && c < v->chunks; c++)
+        ok = json_array_size(json_array_get(table, (size_t)c)) == (size_t)v->levels;
+    return ok;
+}
+
+static json_t *sabre_root(const struct video *v)
+{
+    json_t *root = json_object(), *rates = json_array(), *heights = json_array(),
+           *levels = json_array(), *sizes = sabre_sizes(v),
+           *points = v->quality == QUALITY_CHUNK ? sabre_points(v) : NULL;
+    for (int k = 0; k < v->levels; k++) {
+        json_array_append_new(rates, json_real(v->ladder_kbps[k]));
+        json_array_append_new(heights, json_integer(v->heights[k]));
+        json_array_append_new(levels, json_real(v->level_points[k]));
+    }
+    size_t n = (size_t)v->levels;
+    bool ok = json_array_size(rates) == n && json_array_size(heights) == n &&
+              json_array_size(levels) == n && is_whole(sizes, v) &&
+              (v->quality != QUALITY_CHUNK || is_whole(points, v));
+
+    ok &= !json_object_set_new(root, "segment_duration_ms", json_real(v->chunk_s * 1000));
+    ok &= !json_object_set(root, "bitrates_kbps", rates);
+    ok &= !json_object_set(root, "segment_sizes_bits", sizes);
+    if (heights_known(v)) ok &= !json_object_set(root, "heights", heights);
+    if (v->quality == QUALITY_LEVEL)
+        ok &= !json_object_set(root, "level_quality", levels);
+    if (v->quality == QUALITY_CHUNK) ok &= !json_object_set(root, "quality", points);
+    json_decref(rates);
+    json_decref(heights);
+    json_decref(levels);
+    json_decref(sizes);
+    json_decref(points);
+    if (ok) return root;
+    json_decref(root);
+    return NULL;
+}
+
 static int write_sabre(const struct video *v, const char *path, struct err *e)
 {
-    json_t *rates = json_array(), *sizes = json_array();
-    bool ok = rates && sizes;
-    for (int k = 0; ok && k < v->levels; k++)
-        ok = !json_array_append_new(rates, json_real(v->ladder_kbps[k]));
-    for (int c = 0; ok && c < v->chunks; c++) {
-        json_t *row = json_array();
-        for (int k = 0; row && k < v->levels; k++)
-            json_array_append_new(row, json_integer(8 * video_chunk(v, c)[k]));
-        ok = row && !json_array_append_new(sizes, row) &&
-             (int)json_array_size(row) == v->levels;
-    }
-    json_t *root =
-        json_pack("{s:f, s:o?, s:o?}", "segment_duration_ms", v->chunk_s * 1000.0,
-                  "bitrates_kbps", rates, "segment_sizes_bits", sizes);
-    char *text = ok && root ? json_dumps(root, JSON_REAL_PRECISION(15)) : NULL;
+    json_t *root = sabre_root(v);
+    char *text = root ? json_dumps(root, JSON_REAL_PRECISION(15)) : NULL;
     int rc = text ? text_write_file(path, text, strlen(text), e)
                   : err_set(e, ERR_MEMORY, "no memory to write %d chunks", v->chunks);
     free(text);
@@ -388,6 +644,7 @@ static int override(struct video *v, const struct video_cfg *cfg, struct err *e)
     if (cfg->levels) memcpy(v->ladder_kbps, cfg->ladder_kbps, sizeof v->ladder_kbps);
     if (cfg->chunk_s > 0.0) v->chunk_s = cfg->chunk_s;
     if (cfg->chunks > 0) v->chunks = cfg->chunks;
+    video_rate(v);
     return 0;
 }
 

@@ -5,9 +5,11 @@
  *     bytes per line. The ladder is the caller's. Otherwise it is {300,750,1200,1850,2850,4300} for 6
  *     files, and the mean of each file for other numbers of files. Chunks are 4 s long unless the
  *     caller sets their length. The last row is the rest of the video and left out unless cfg.chunks
- *     asks for it: Pensieve plays 49 rows as 48 chunks.
+ *     asks for it: Pensieve plays 49 rows as 48 chunks. The folder may also hold video_quality_0,
+ *     video_quality_1, ...: points of each chunk, one number per line (video_load_quality).
  *   - sabre: JSON (segment_duration_ms, bitrates_kbps, segment_sizes_bits). A folder with video.json
- *     (VIDEO_TABLE) is read as that file.
+ *     (VIDEO_TABLE) is read as that file. Our own keys are optional: heights (levels), level_quality
+ *     (levels), quality (segments, levels).
  *   - DASH MPD: the first AdaptationSet of video of each Period, with SegmentTemplate (duration or
  *     SegmentTimeline), SegmentList, or SegmentBase. The index box of SegmentBase is read from the
  *     file (sidx.h); a Period gets the segments within it. Periods follow each other and must have
@@ -18,6 +20,11 @@
  * Sizes of MPD and HLS are byte ranges and index boxes where they exist. Otherwise they are the sizes
  * of the files next to the manifest, or bandwidth times duration without these. Levels must be
  * aligned. Nothing is fetched; files have at most 16 MB.
+ *
+ * Quality comes from the best source that covers all levels: points of chunks, points of levels, the
+ * curve (emulator/quality.h). A Representation states it in the attribute quality of the namespace
+ * urn:abrd:mpd: one number for the level, or one for each segment. The number of the last segment may
+ * be missing. Heights for the curve are @height with @width, and RESOLUTION.
  *
  * Shapes: bytes is (chunks, levels), row-major. Levels ascend strictly in kbps.
  * Limits: 2 to 12 levels, chunks of 1 to 10 s, 1 to 100,000 chunks.
@@ -38,17 +45,21 @@
 #define VIDEO_DEFAULT_SPREAD 0.2            /* sigma of video_default */
 #define VIDEO_BYTES_MAX INT64_C(1000000000) /* one chunk */
 #define VIDEO_FILE_MAX ((size_t)16 << 20)   /* a manifest */
+#define VIDEO_HEIGHT_MAX 100000             /* pixels */
+#define VIDEO_NAMESPACE "urn:abrd:mpd"      /* of our attributes in an MPD */
 
 struct video {
     char name[64];
     int levels, chunks;
     double chunk_s;
     double ladder_kbps[VIEW_LEVELS];
-    int64_t *bytes; /* (chunks, levels), owned */
+    int64_t *bytes;           /* (chunks, levels), owned */
+    int heights[VIEW_LEVELS]; /* of the picture (quality_height); 0: not known */
     /* Quality, 0 .. 100 points (emulator/quality.h), from the best source there is: */
     enum quality_source quality;
-    double level_points[VIEW_LEVELS]; /* of each level: stated, or from the curve */
-    float *points;                    /* (chunks, levels), owned; NULL: as level_points */
+    double
+        level_points[VIEW_LEVELS]; /* stated, the mean of the chunks, or of the curve */
+    float *points;                 /* (chunks, levels), owned; NULL: as level_points */
 };
 
 /* Settings that override the format. Zeros keep what the format says. */
@@ -62,7 +73,17 @@ struct video_cfg {
 /* All sizes are zero; the caller fills them. */
 struct video *video_new(int levels, int chunks, double chunk_s, const double *ladder_kbps,
                         struct err *e);
-/* Sizes are 1 .. 1e9 bytes and the ladder ascends strictly; else ERR_RANGE. */
+/* The chunks get points of their own, all 0 until the caller fills v->points. */
+int video_make_points(struct video *v, struct err *e) __attribute__((warn_unused_result));
+/* The levels get these points (levels), and the chunks have none of their own. */
+void video_set_levels(struct video *v, const double *points);
+/* Computes level_points again, after the ladder, the heights or the points of chunks changed. */
+void video_rate(struct video *v);
+/* Joins the quality of files video_quality_0, _1, ... in dir, or of vmaf_0, _1, ...: level 0 is the
+ * lowest. A file has a row for each chunk and up to two rows more. */
+int video_load_quality(struct video *v, const char *dir, struct err *e)
+    __attribute__((warn_unused_result));
+/* Sizes are 1 .. 1e9 bytes, the ladder ascends strictly, quality is 0 .. 100; else ERR_RANGE. */
 int video_check(const struct video *v, struct err *e) __attribute__((warn_unused_result));
 /* Writes dir/video.json in sabre's JSON, and makes the folder when it is missing. Loading dir gives
  * the same video. */

@@ -76,6 +76,30 @@ TEST(ranges_and_files)
     video_free(v);
 }
 
+TEST(heights_of_pictures)
+{
+    const struct {
+        const char *resolution;
+        int want;
+    } t[] = {{"1280x720", 720}, {"1280x536", 720}, {"608x1080", 608}, {"720", 0},
+             {"x720", 0},       {"1280x", 0},      {"1280x-1", 0},    {"0x0", 0}};
+    tmpdir_put(dir, "lo/index.m3u8", "#EXTM3U\n#EXTINF:4,\n1.ts\n");
+    tmpdir_put(dir, "hi/index.m3u8", "#EXTM3U\n#EXTINF:4,\n1.ts\n");
+    for (size_t i = 0; i < sizeof t / sizeof *t; i++) {
+        char text[512];
+        struct err e = {0};
+        snprintf(text, sizeof text,
+                 "#EXTM3U\n#EXT-X-STREAM-INF:BANDWIDTH=800000\nlo/index.m3u8\n"
+                 "#EXT-X-STREAM-INF:BANDWIDTH=2000000,RESOLUTION=%s\nhi/index.m3u8\n",
+                 t[i].resolution);
+        struct video *v = read(text, &e);
+        ck_assert_msg(v != NULL, "%s: %s", e.field, e.detail);
+        ck_assert_msg(v->heights[0] == 0 && v->heights[1] == t[i].want, "%s: %d",
+                      t[i].resolution, v->heights[1]);
+        video_free(v);
+    }
+}
+
 TEST(peaks_when_one_states_no_mean)
 {
     tmpdir_put(dir, "lo/index.m3u8", "#EXTM3U\n#EXTINF:4,\n1.ts\n");
@@ -243,7 +267,7 @@ TEST(every_allocation_may_fail)
     ck_assert_int_ge(alloc_each_fails(make, unmake, NULL), 8);
 }
 
-SUITE_SET_UP(abr_manifests_hls, 0, set_up, NULL, ranges_and_files,
+SUITE_SET_UP(abr_manifests_hls, 0, set_up, NULL, ranges_and_files, heights_of_pictures,
              peaks_when_one_states_no_mean, files_beside_the_playlists,
              redundant_streams_are_one_level, segments_of_a_redirected_playlist, refusals,
              every_allocation_may_fail);

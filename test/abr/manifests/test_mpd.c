@@ -480,6 +480,105 @@ TEST(refusals)
             7, "has no S", ERR_INVALID);
 }
 
+/* A set of two levels with attributes of their own. */
+static const char *rated(const char *root, const char *hi, const char *lo)
+{
+    char set[1024], attributes[256];
+    snprintf(attributes, sizeof attributes, "%s " LAST_10S, root);
+    snprintf(set, sizeof set,
+             "<SegmentTemplate media=\"$Number$\" duration=\"4\"/>\n"
+             "<Representation bandwidth=\"2000000\" %s/>\n"
+             "<Representation bandwidth=\"500000\" %s/>",
+             hi, lo);
+    return mpd(attributes, set);
+}
+
+#define OWN "xmlns:abrd=\"urn:abrd:mpd\""
+
+TEST(quality_of_chunks_and_levels)
+{
+    double points[VIEW_LEVELS];
+    struct video *v = read(
+        rated(OWN, "abrd:quality=\"90 80.5 70\"", "abrd:quality=\" 30 20\n10 \""), NULL);
+    ck_assert(v->chunks == 3 && v->quality == QUALITY_CHUNK);
+    video_points(points, v, 1);
+    ck_assert(points[0] == 20 && points[1] == 80.5);
+    ck_assert_double_eq(v->level_points[0], 20);
+    video_free(v);
+
+    /* the rest at the end may have none; one number is for all segments */
+    v = read(rated(OWN, "abrd:quality=\"90 80\"", "abrd:quality=\"30\""), NULL);
+    video_points(points, v, 2);
+    ck_assert(v->quality == QUALITY_CHUNK && points[0] == 30 && points[1] == 80);
+    video_free(v);
+    v = read(rated(OWN, "abrd:quality=\"90\"", "abrd:quality=\"30\""), NULL);
+    ck_assert(v->quality == QUALITY_LEVEL && !v->points && v->level_points[1] == 90);
+    video_free(v);
+
+    /* any prefix will do, wherever it is declared, but not another namespace */
+    v = read(rated("", "xmlns:q=\"urn:abrd:mpd\" q:quality=\"90\"",
+                   "xmlns:abrd=\"urn:abrd:mpd\" abrd:quality=\"30\""),
+             NULL);
+    ck_assert_int_eq(v->quality, QUALITY_LEVEL);
+    video_free(v);
+    const char *not_ours[] = {"quality=\"30\"", "abrd:qualities=\"30\"",
+                              "xmlns:x=\"urn:x\" x:quality=\"x\"", "y:quality=\"30\""};
+    for (size_t i = 0; i < sizeof not_ours / sizeof *not_ours; i++) {
+        v = read(rated(OWN, "abrd:quality=\"90\"", not_ours[i]), NULL);
+        ck_assert_msg(v->quality == QUALITY_CURVE, "%s", not_ours[i]);
+        video_free(v);
+    }
+}
+
+TEST(quality_refusals)
+{
+    const struct {
+        const char *attribute, *says;
+        int code;
+    } bad[] = {
+        {"abrd:quality=\"\"", "0 numbers", ERR_INVALID},
+        {"abrd:quality=\"1 x\"", "quality: ", ERR_INVALID},
+        {"abrd:quality=\"1,2,3\"", "',2,3' follows a number", ERR_INVALID},
+        {"abrd:quality=\"1 101 2\"", "101 is not within 0 .. 100", ERR_RANGE},
+        {"abrd:quality=\"-1\"", "-1 is not within", ERR_RANGE},
+    };
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
+        refused(rated(OWN, "", bad[i].attribute), 8, bad[i].says, bad[i].code);
+    refused(mpd(OWN " mediaPresentationDuration=\"PT40S\"",
+                "<SegmentTemplate media=\"$Number$\" duration=\"4\"/>"
+                "<Representation bandwidth=\"1\" abrd:quality=\"1 2 3 4 5 6 7 8\"/>" TWO),
+            6, "8 numbers of quality for 10 segments", ERR_INVALID);
+}
+
+TEST(heights_of_pictures)
+{
+    const struct {
+        const char *set, *hi, *lo;
+        int want[2];
+    } t[] = {
+        {"", "", "", {0, 0}},
+        {"", "height=\"720\"", "height=\"360\"", {360, 720}},
+        {"height=\"480\"", "height=\"720\"", "", {480, 720}},
+        {"", "width=\"1280\" height=\"536\"", "width=\"540\" height=\"960\"", {540, 720}},
+        {"", "width=\"640\" height=\"480\"", "height=\"x\"", {0, 480}},
+    };
+    for (size_t i = 0; i < sizeof t / sizeof *t; i++) {
+        char text[2048];
+        snprintf(text, sizeof text,
+                 "<MPD " LAST_10S "><Period><AdaptationSet contentType=\"video\" %s>"
+                 "<SegmentTemplate media=\"$Number$\" duration=\"4\"/>"
+                 "<Representation bandwidth=\"2000000\" %s/>"
+                 "<Representation bandwidth=\"500000\" %s/>"
+                 "</AdaptationSet></Period></MPD>",
+                 t[i].set, t[i].hi, t[i].lo);
+        struct video *v = read(text, NULL);
+        ck_assert_msg(v->heights[0] == t[i].want[0] && v->heights[1] == t[i].want[1],
+                      "%s %s %s: %d %d", t[i].set, t[i].hi, t[i].lo, v->heights[0],
+                      v->heights[1]);
+        video_free(v);
+    }
+}
+
 /* An entity that would grow to gigabytes, and one that would read a file. */
 TEST(entities_are_not_expanded)
 {
@@ -510,7 +609,8 @@ TEST(memory_is_refused_at_every_allocation)
         "<MPD mediaPresentationDuration=\"PT4S\"><BaseURL>x/</BaseURL><Period>"
         "<AdaptationSet contentType=\"video\">"
         "<SegmentTemplate media=\"$Number$\" duration=\"2\"/>"
-        "<Representation bandwidth=\"1000\"/><Representation bandwidth=\"900\"/>"
+        "<Representation xmlns:a=\"urn:abrd:mpd\" a:quality=\"9 8\" bandwidth=\"1000\"/>"
+        "<Representation xmlns:a=\"urn:abrd:mpd\" a:quality=\"7 6\" bandwidth=\"900\"/>"
         "</AdaptationSet></Period></MPD>";
     ck_assert_int_gt(alloc_each_fails(parse, destroy, base), 0);
 }
@@ -521,4 +621,5 @@ SUITE_SET_UP(abr_manifests_mpd, 0, set_up, NULL, fixed_duration_without_files,
              sizes_from_files, only_files_inside_the_folder_count, lists_of_segments,
              index_boxes, periods_have_their_part_of_an_index, periods_follow_each_other,
              a_period_begins_where_the_one_before_ends, refusals,
+             quality_of_chunks_and_levels, quality_refusals, heights_of_pictures,
              memory_is_refused_at_every_allocation, entities_are_not_expanded);

@@ -183,6 +183,38 @@ TEST(urls_are_joined_as_the_standard_shows)
     }
 }
 
+/* The second of two periods may state one number where the first states one for each segment. */
+TEST(quality_of_periods)
+{
+    struct segments a = two(2, 0), b = two(1, 0);
+    for (int k = 0; k < 2; k++) {
+        ck_assert_int_eq(segments_rate(&a, k, (const double[]){60 - k, 50}, 2, NULL), 0);
+        ck_assert_int_eq(segments_rate(&b, k, (const double[]){40}, 1, NULL), 0);
+    }
+    segments_sort(&a);
+    segments_sort(&b);
+    ck_assert_int_eq(segments_append(&a, &b, NULL), 0);
+    struct video *v = segments_video(&a, NULL, NULL);
+    double points[VIEW_LEVELS];
+    ck_assert(v->chunks == 3 && v->quality == QUALITY_CHUNK);
+    video_points(points, v, 0);
+    ck_assert(points[0] == 59 && points[1] == 60); /* "lo" is level 1 before sorting */
+    video_points(points, v, 2);
+    ck_assert(points[0] == 40 && points[1] == 40);
+    video_free(v);
+    segments_free(&b);
+
+    /* a period without any leaves the curve */
+    b = two(1, 0);
+    segments_sort(&b);
+    ck_assert_int_eq(segments_append(&a, &b, NULL), 0);
+    v = segments_video(&a, NULL, NULL);
+    ck_assert(v->quality == QUALITY_CURVE && !v->points);
+    video_free(v);
+    segments_free(&a);
+    segments_free(&b);
+}
+
 TEST(more_levels_than_a_ladder_has)
 {
     struct segments s = {.name = "m"};
@@ -194,4 +226,4 @@ TEST(more_levels_than_a_ladder_has)
 
 SUITE(abr_manifests_segments, sizes_are_asked_for_where_they_are_unknown,
       levels_must_be_aligned, urls_are_joined, urls_are_joined_as_the_standard_shows,
-      more_levels_than_a_ladder_has);
+      quality_of_periods, more_levels_than_a_ladder_has);

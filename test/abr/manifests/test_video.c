@@ -176,6 +176,155 @@ TEST(pensieve_refusals)
     ck_assert_int_eq(e.code, ERR_CONFLICT);
 }
 
+/* ---- quality ---- */
+
+/* A folder of 3 rows, of which the last is the rest, and quality of its chunks. */
+static const char *rated_folder(const char *kind, const char *low, const char *high)
+{
+    const char *dir = tmpdir_new();
+    char name[32];
+    put(tmpdir_path(dir, "video_size_0"), "1000\n3000\n1\n");
+    put(tmpdir_path(dir, "video_size_1"), "5000\n7000\n1\n");
+    snprintf(name, sizeof name, "%s_0", kind);
+    put(tmpdir_path(dir, name), low);
+    snprintf(name, sizeof name, "%s_1", kind);
+    put(tmpdir_path(dir, name), high);
+    return dir;
+}
+
+TEST(quality_files_beside_the_sizes)
+{
+    const char *rows[] = {"20.5\n40\n", "20.5\n40\n7", "20.5\n40\n7\n8\n"};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct video *v = load(rated_folder("video_quality", rows[i], rows[i]), NULL);
+        double points[VIEW_LEVELS];
+        ck_assert(v->chunks == 2 && v->quality == QUALITY_CHUNK);
+        video_points(points, v, 1);
+        ck_assert(points[0] == 40 && points[1] == 40);
+        video_points(points, v, 0);
+        ck_assert_double_eq(points[1], 20.5);
+        ck_assert_double_eq(v->level_points[0], 30.25); /* the mean of the chunks */
+        video_free(v);
+    }
+    /* a part of the video, and all of it */
+    const char *dir = rated_folder("video_quality", "1\n2\n3", "4\n5\n6");
+    struct video *v = load(dir, &(struct video_cfg){.chunks = 1});
+    ck_assert_double_eq(v->level_points[1], 4);
+    video_free(v);
+    v = load(dir, &(struct video_cfg){.chunks = 3});
+    ck_assert_double_eq(v->level_points[1], 5);
+    video_free(v);
+    /* scores of VMAF are joined where they are asked for, not found by chance */
+    dir = rated_folder("vmaf", "1\n2\n3", "4\n5\n6");
+    v = load(dir, NULL);
+    ck_assert_int_eq(v->quality, QUALITY_CURVE);
+    ck_assert_int_eq(video_load_quality(v, dir, NULL), 0);
+    ck_assert(v->quality == QUALITY_CHUNK && v->level_points[1] > 4.4);
+    video_free(v);
+}
+
+TEST(quality_file_refusals)
+{
+    const struct {
+        const char *text, *field, *says;
+    } bad[] = {
+        {"10\nx\n", "video_quality_1:2", "number"},
+        {"10\n-1\n", "video_quality_1:2", "within 0"},
+        {"10\n100.01\n", "video_quality_1:2", "within 0"},
+        {"10\nnan\n", "video_quality_1:2", "number"},
+        {"10\n", NULL, "video_quality_1 has 1 rows and video_quality_0 has 2"},
+    };
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        struct err e = {0};
+        ck_assert_ptr_null(
+            video_load(rated_folder("video_quality", "5\n5\n", bad[i].text), NULL, &e));
+        ck_assert_msg((!bad[i].field || !strcmp(e.field, bad[i].field)) &&
+                          strstr(e.detail, bad[i].says),
+                      "'%s' gave %s: %s", bad[i].text, e.field, e.detail);
+    }
+    const char *rows[] = {"1\n", "1\n2\n3\n4\n5\n"};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct err e = {0};
+        ck_assert_ptr_null(
+            video_load(rated_folder("video_quality", rows[i], rows[i]), NULL, &e));
+        ck_assert_int_eq(e.code, ERR_CONFLICT);
+        ck_assert_ptr_nonnull(strstr(e.detail, "different videos"));
+    }
+    struct video *v = load("test/golden/video", NULL);
+    struct err e = {0};
+    ck_assert_int_eq(video_load_quality(v, tmpdir_new(), &e), ERR_ABSENT);
+    ck_assert_ptr_nonnull(strstr(e.detail, "neither video_quality_0 nor vmaf_0"));
+    e = (struct err){0};
+    ck_assert_int_eq(video_load_quality(v, rated_folder("vmaf", "1\n2", "1\n2"), &e),
+                     ERR_CONFLICT);
+    ck_assert_ptr_nonnull(strstr(e.detail, "2 files vmaf_0"));
+    ck_assert_int_eq(v->quality, QUALITY_CURVE); /* as before */
+    video_free(v);
+}
+
+TEST(quality_is_checked)
+{
+    struct video *v = video_default(NULL);
+    v->level_points[2] = 100.5;
+    struct err e = {0};
+    ck_assert_int_eq(video_check(v, &e), ERR_RANGE);
+    ck_assert_ptr_nonnull(strstr(e.detail, "level 2: a quality of 100.5"));
+    video_rate(v);
+    ck_assert_int_eq(video_check(v, NULL), 0);
+    ck_assert_int_eq(video_make_points(v, NULL), 0);
+    v->points[7] = NAN;
+    ck_assert_int_eq(video_check(v, NULL), ERR_RANGE);
+    v->points[7] = 0;
+    v->heights[1] = -1;
+    ck_assert_int_eq(video_check(v, NULL), ERR_RANGE);
+    video_free(v);
+}
+
+/* The curve follows the ladder that the caller sets. */
+TEST(another_ladder_has_another_curve)
+{
+    const struct video_cfg wide = {.levels = 2, .ladder_kbps = {100, 4000}},
+                           narrow = {.levels = 2, .ladder_kbps = {3500, 4000}};
+    const char *dir = tmpdir_new();
+    put(tmpdir_path(dir, "video_size_0"), "1000\n3000\n1\n");
+    put(tmpdir_path(dir, "video_size_1"), "5000\n7000\n1\n");
+    struct video *a = load(dir, &wide), *b = load(dir, &narrow);
+    ck_assert_double_lt(a->level_points[0], b->level_points[0] - 20);
+    video_free(a);
+    video_free(b);
+}
+
+static void same_quality(const struct video *a, const struct video *b)
+{
+    ck_assert_int_eq(a->quality, b->quality);
+    ck_assert_mem_eq(a->heights, b->heights, sizeof a->heights);
+    for (int c = 0; c < a->chunks; c++) {
+        double x[VIEW_LEVELS] = {0}, y[VIEW_LEVELS] = {0};
+        video_points(x, a, c);
+        video_points(y, b, c);
+        ck_assert_mem_eq(x, y, sizeof x);
+    }
+}
+
+TEST(what_is_saved_is_loaded_again)
+{
+    const char *dir = tmpdir_new();
+    struct video *v = video_default(NULL), *again;
+    const int heights[] = {240, 360, 480, 720, 720, 1080};
+    for (int step = 0; step < 4; step++) {
+        if (step == 1) memcpy(v->heights, heights, sizeof heights), video_rate(v);
+        if (step == 2) video_set_levels(v, (const double[]){11.5, 22, 33, 44, 55, 66});
+        if (step == 3) ck_assert_int_eq(video_make_points(v, NULL), 0);
+        for (int i = 0; step == 3 && i < v->levels * v->chunks; i++)
+            v->points[i] = (float)fmod(i * 7.123456789, 100);
+        ck_assert_int_eq(video_save(v, dir, NULL), 0);
+        again = load(dir, NULL);
+        same_quality(v, again);
+        video_free(again);
+    }
+    video_free(v);
+}
+
 /* ---- JSON of sabre ---- */
 
 static struct video *parse(const char *text, const struct video_cfg *cfg)
@@ -218,6 +367,26 @@ TEST(sabre)
     video_free(v);
 }
 
+#define SABRE(more)                                                    \
+    "{\"segment_duration_ms\": 3000, \"bitrates_kbps\": [100, 200],\n" \
+    "\"segment_sizes_bits\": [[8, 16], [24, 32]], " more "}"
+
+TEST(sabre_with_quality)
+{
+    struct video *v = parse(SABRE("\"heights\": [360, 720]"), NULL);
+    ck_assert(v->quality == QUALITY_CURVE && v->heights[0] == 360 &&
+              v->heights[1] == 720);
+    ck_assert_double_lt(v->level_points[1], 100); /* not what a 1080p screen can show */
+    video_free(v);
+    v = parse(SABRE("\"level_quality\": [12.5, 80]"), NULL);
+    ck_assert(v->quality == QUALITY_LEVEL && v->level_points[0] == 12.5);
+    video_free(v);
+    v = parse(SABRE("\"level_quality\": [1, 2], \"quality\": [[10, 20], [30, 50]]"),
+              NULL);
+    ck_assert(v->quality == QUALITY_CHUNK && v->level_points[1] == 35);
+    video_free(v);
+}
+
 TEST(sabre_refusals)
 {
     const struct {
@@ -249,6 +418,17 @@ TEST(sabre_refusals)
         {"{\"segment_duration_ms\": 100, \"bitrates_kbps\": [1, 2], "
          "\"segment_sizes_bits\": [[8, 8]]}",
          "chunk_s", "0.1 s", ERR_RANGE},
+        {SABRE("\"heights\": [1]"), "v", "heights is not an array of 2", ERR_INVALID},
+        {SABRE("\"heights\": [1, -1]"), "v", "heights: level 1", ERR_RANGE},
+        {SABRE("\"level_quality\": 3"), "v", "level_quality is not an array",
+         ERR_INVALID},
+        {SABRE("\"level_quality\": [3, 101]"), "v", "level_quality: level 1", ERR_RANGE},
+        {SABRE("\"quality\": [[1, 2]]"), "v", "quality is not an array of 2 rows",
+         ERR_INVALID},
+        {SABRE("\"quality\": [[1, 2], [3]]"), "v", "quality: segment 1 is not",
+         ERR_INVALID},
+        {SABRE("\"quality\": [[1, 2], [3, \"4\"]]"), "v", "quality: segment 1: level 1",
+         ERR_RANGE},
     };
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         const char *text = bad[i].text;
@@ -294,11 +474,16 @@ TEST(every_allocation_may_fail)
 {
     char dir[] = "test/golden/video";
     ck_assert_int_ge(alloc_each_fails(make_folder, unmake, dir), 2);
-    char text[sizeof sabre_ok];
-    strcpy(text, sabre_ok);
+    char text[] = SABRE("\"quality\": [[10, 20], [30, 50]]");
     ck_assert_int_ge(alloc_each_fails(make_sabre, unmake, text), 2);
+    char rated[256];
+    snprintf(rated, sizeof rated, "%s",
+             rated_folder("video_quality", "1\n2\n", "3\n4\n"));
+    ck_assert_int_ge(alloc_each_fails(make_folder, unmake, rated), 4);
 }
 
 SUITE(abr_manifests_video, shape_is_checked, sizes_are_checked, generated,
-      pensieve_folder, pensieve_ladder_from_means, pensieve_refusals, sabre,
-      sabre_refusals, neither_format, every_allocation_may_fail);
+      pensieve_folder, pensieve_ladder_from_means, pensieve_refusals,
+      quality_files_beside_the_sizes, quality_file_refusals, quality_is_checked,
+      another_ladder_has_another_curve, what_is_saved_is_loaded_again, sabre,
+      sabre_with_quality, sabre_refusals, neither_format, every_allocation_may_fail);
