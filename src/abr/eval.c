@@ -30,6 +30,8 @@ int eval_first_level(const struct eval_cfg *cfg)
 /* The score of one trace: sums over counted chunks, divided by their number. */
 struct score {
     double qoe, bitrate_mbps, stall_s, switch_mbps, bound, stalled, session_stall_s;
+    struct eval_seen
+        seen; /* switches_per_min and quality are sums while the session is played */
 };
 
 struct run {
@@ -42,6 +44,7 @@ struct run {
     const struct trace **traces; /* (n) */
     uint64_t *keys;              /* (n) places in the corpus */
     struct score *scores;        /* (n) */
+    int *lowest;                 /* (chunks) the plan of level 0 */
 
     int workers, from, to;   /* traces from .. to-1 are this round's */
     struct algo *algos;      /* (workers) */
@@ -62,13 +65,48 @@ static int tally(void *ctx, const struct replay_step *step, struct err *e)
     const double *kbps = step->view->ladder_kbps;
     s->qoe += step->reward;
     s->bitrate_mbps += step->kbps / 1000;
-    s->stall_s += step->stall_s;
+    s->seen.quality += step->view->points[step->level];
+    t->counted++;
+    if (step->prev_level < 0) {
+        s->seen.startup_s = step->stall_s;
+        return 0;
+    }
     s->session_stall_s += step->stall_s;
     s->stalled += step->stall_s > 0;
-    if (step->prev_level >= 0)
-        s->switch_mbps += fabs(step->kbps - kbps[step->prev_level]) / 1000;
-    t->counted++;
+    s->switch_mbps += fabs(step->kbps - kbps[step->prev_level]) / 1000;
+    s->seen.switches_per_min += step->level != step->prev_level;
     return 0;
+}
+
+double eval_stall_ceiling(const struct qoe *k)
+{
+    return k->stall_ratio_max > 0 ? k->stall_ratio_max : qoe_standard()->stall_ratio_max;
+}
+
+/* NaN without media */
+static double stall_ratio(double stall_s, double media_s)
+{
+    return stall_s / (stall_s + media_s);
+}
+
+static int sum_stalls(void *ctx, const struct replay_step *step, struct err *e)
+{
+    (void)e;
+    double *stall_s = ctx;
+    if (step->prev_level >= 0) *stall_s += step->stall_s;
+    return 0;
+}
+
+/* The lowest level from the start stalls more than the ceiling. */
+static int check_link(bool *bound, const struct run *r, const struct emu_world *world,
+                      struct err *e)
+{
+    const struct replay session = {
+        .world = world, .qoe = r->qoe, .first_level = -1, .levels = r->lowest};
+    double stall_s = 0, media_s = r->video->chunks * r->video->chunk_s;
+    int rc = replay_run(&session, sum_stalls, &stall_s, e);
+    *bound = stall_ratio(stall_s, media_s) > eval_stall_ceiling(r->qoe);
+    return rc;
 }
 
 /* levels: the whole plan of the oracle; NULL: the algorithm decides. */
@@ -82,10 +120,16 @@ static int eval_play(struct score *s, const struct run *r, const struct emu_worl
                                    .key = key,
                                    .levels = levels};
     struct tally t = {.score = s};
+    struct eval_seen *seen = &s->seen;
+    seen->startup_s = NAN;
     int rc = replay_run(&session, tally, &t, e);
+    seen->stall_s = s->session_stall_s;
+    seen->media_s = r->video->chunks * r->video->chunk_s;
+    seen->quality /= t.counted;
+    seen->switches_per_min *= 60 / seen->media_s;
     s->qoe /= t.counted;
     s->bitrate_mbps /= t.counted;
-    s->stall_s /= t.counted;
+    s->stall_s = s->session_stall_s / t.counted;
     s->switch_mbps /= t.counted;
     s->stalled /= t.counted;
     s->bound /= t.counted;
@@ -110,6 +154,7 @@ static int worker(void *ctx, int w, struct err *e)
         }
         int rc = eval_play(s, r, &world, r->keys[i], r->oracle ? NULL : &r->algos[w],
                            levels, e);
+        if (!rc) rc = check_link(&s->seen.link_bound, r, &world, e);
         if (rc) return rc;
     }
     return 0;
@@ -128,7 +173,8 @@ static int choose_traces(struct run *r, const struct corpus *corpus, struct err 
     r->traces = calloc(n + 1, sizeof *r->traces);
     r->keys = calloc(n + 1, sizeof *r->keys);
     r->scores = calloc(n + 1, sizeof *r->scores);
-    if (!r->traces || !r->keys || !r->scores)
+    r->lowest = calloc((size_t)r->video->chunks, sizeof *r->lowest);
+    if (!r->traces || !r->keys || !r->scores || !r->lowest)
         return err_set(e, ERR_MEMORY, "no memory to score %d traces", corpus->n);
     for (int i = 0; i < corpus->n; i++) {
         if (eval_excludes(r->cfg, corpus->traces[i]->name)) continue;
@@ -172,6 +218,7 @@ static void eval_release(struct run *r)
     }
     free(r->oracles);
     free(r->algos);
+    free(r->lowest);
     free(r->scores);
     free(r->keys);
     free(r->traces);
@@ -191,15 +238,40 @@ static int play_all(struct run *r, struct err *e)
     return 0;
 }
 
+/* startup: (n) scratch */
+static void summarise_seen(struct eval_row *out, double *startup)
+{
+    double stall_s = 0, media_s = 0, carried_stall_s = 0, carried_media_s = 0;
+    for (int i = 0; i < out->n; i++) {
+        const struct eval_seen *s = &out->seen[i];
+        startup[i] = s->startup_s;
+        out->quality += s->quality / out->n;
+        out->switches_per_min += s->switches_per_min / out->n;
+        out->link_bound += s->link_bound;
+        stall_s += s->stall_s;
+        media_s += s->media_s;
+        carried_stall_s += s->link_bound ? 0 : s->stall_s;
+        carried_media_s += s->link_bound ? 0 : s->media_s;
+    }
+    out->stall_ratio = stall_ratio(stall_s, media_s);
+    out->stall_ratio_carried = stall_ratio(carried_stall_s, carried_media_s);
+    out->startup_median_s = out->startup_p90_s = NAN;
+    if (!isfinite(startup[0])) return;
+    out->startup_median_s = stats_percentile(startup, out->n, .5);
+    out->startup_p90_s = stats_percentile(startup, out->n, .9);
+}
+
 static int summarise(struct eval_row *out, const struct run *r, struct err *e)
 {
     out->n = r->n;
     out->trace_qoe = malloc((size_t)r->n * sizeof *out->trace_qoe);
     out->trace_stall = malloc((size_t)r->n * sizeof *out->trace_stall);
-    out->trace_bitrate = malloc((size_t)r->n * sizeof *out->trace_bitrate);
+    out->seen = malloc((size_t)r->n * sizeof *out->seen);
+    double *startup = malloc((size_t)r->n * sizeof *startup);
     if (r->oracle) out->trace_bound = malloc((size_t)r->n * sizeof *out->trace_bound);
-    if (!out->trace_qoe || !out->trace_stall || !out->trace_bitrate ||
+    if (!out->trace_qoe || !out->trace_stall || !out->seen || !startup ||
         (r->oracle && !out->trace_bound)) {
+        free(startup);
         eval_row_free(out);
         return err_set(e, ERR_MEMORY, "no memory for the scores of %d traces", r->n);
     }
@@ -207,7 +279,7 @@ static int summarise(struct eval_row *out, const struct run *r, struct err *e)
         const struct score *s = &r->scores[i];
         out->trace_qoe[i] = s->qoe;
         out->trace_stall[i] = s->stall_s;
-        out->trace_bitrate[i] = s->bitrate_mbps;
+        out->seen[i] = s->seen;
         out->bitrate_mbps += s->bitrate_mbps / r->n;
         out->stall_s += s->stall_s / r->n;
         out->switch_mbps += s->switch_mbps / r->n;
@@ -217,6 +289,8 @@ static int summarise(struct eval_row *out, const struct run *r, struct err *e)
         out->trace_bound[i] = s->bound;
         out->oracle_gap += (s->bound - s->qoe) / r->n;
     }
+    summarise_seen(out, startup);
+    free(startup);
     out->mean_qoe = out->ci_lo = out->ci_hi = stats_mean(out->trace_qoe, r->n);
     if (!r->cfg->resamples) return 0;
     struct stats_interval ci =
@@ -253,9 +327,10 @@ void eval_row_free(struct eval_row *row)
     if (!row) return;
     free(row->trace_qoe);
     free(row->trace_stall);
-    free(row->trace_bitrate);
     free(row->trace_bound);
-    row->trace_qoe = row->trace_stall = row->trace_bitrate = row->trace_bound = NULL;
+    free(row->seen);
+    row->seen = NULL;
+    row->trace_qoe = row->trace_stall = row->trace_bound = NULL;
 }
 
 static void put_interval(double *mean, double *lo, double *hi, struct stats_interval ci)

@@ -5,6 +5,20 @@
  * counted, as in Pensieve's test code. With count_first the policy chooses it and it counts. A
  * session's key is the trace's place in the corpus, so excluding others changes nothing.
  *
+ * What a viewer sees of a session (struct eval_seen):
+ *
+ *   start-up     wait for chunk 0 [s]. Known with count_first only
+ *   stalls       waits for later chunks [s]. The start-up is no stall here, also where the QoE counts it
+ *                as one (the papers' utilities)
+ *   stall ratio  sum of stalls / (sum of stalls + media played)
+ *   quality      mean points of the counted chunks (emulator/quality.h)
+ *   switches     changes of level per minute of media
+ *
+ * A session is link-bound if the lowest level, played from the start on the same trace, itself stalls
+ * more than the ceiling: stall_ratio_max of the profile, or of `standard` if the profile has none. No
+ * policy can keep the ceiling there, so the row has the stall ratio of the other sessions as well. A row's
+ * ratios are those of the sums over its sessions.
+ *
  * Intervals: paired bootstrap over traces (10,000 resamples, 95 %), see base/stats.h. "Paired" means
  * over the differences trace by trace: traces differ far more than policies do.
  *
@@ -43,6 +57,13 @@ struct eval_cfg eval_cfg_default(void);
 int eval_first_level(const struct eval_cfg *cfg);
 bool eval_excludes(const struct eval_cfg *cfg, const char *name);
 
+struct eval_seen {
+    double startup_s; /* NaN without count_first */
+    double stall_s, media_s;
+    double quality, switches_per_min;
+    bool link_bound;
+};
+
 /* One policy on one profile: per-trace means per counted chunk. */
 struct eval_row {
     const char *policy; /* borrowed, since moe:FILE may be as long as a path */
@@ -52,10 +73,15 @@ struct eval_row {
     double *trace_qoe; /* (n) owned */
     double mean_qoe, ci_lo, ci_hi;
     double *trace_stall;                       /* (n) owned; stall per chunk [s] */
-    double *trace_bitrate;                     /* (n) owned; Mbit/s */
     double bitrate_mbps, stall_s, switch_mbps; /* means per chunk */
-    double stalled;         /* share of chunks that stalled, mean over traces */
-    double session_stall_s; /* stall of a whole session, mean over traces */
+    double stalled;                   /* share of chunks that stalled, mean over traces */
+    double session_stall_s;           /* stall of a whole session, mean over traces */
+    struct eval_seen *seen;           /* (n) owned */
+    double quality, switches_per_min; /* means over traces */
+    double startup_median_s, startup_p90_s; /* NaN without count_first */
+    double stall_ratio,
+        stall_ratio_carried; /* of all; without the link-bound ones, NaN: none left */
+    int link_bound;          /* sessions */
     double *trace_bound; /* (n) owned; oracle rows: no plan scores above it; else NULL */
     double oracle_gap;   /* oracle rows: mean of bound - value; else 0 */
 };
@@ -66,6 +92,9 @@ int eval_run(struct eval_row *out, const char *policy, const struct algo_ctx *ct
              const struct video *video, const struct eval_cfg *cfg, struct err *e)
     __attribute__((warn_unused_result));
 void eval_row_free(struct eval_row *row);
+
+/* The ceiling of stalls that link_bound is about. */
+double eval_stall_ceiling(const struct qoe *k);
 
 /* Paired difference a - b over traces: mean and 95 % interval. a->n == b->n. */
 void eval_paired(double *mean, double *lo, double *hi, const struct eval_row *a,

@@ -9,8 +9,18 @@
 
 #define LEVEL .95
 
+static struct qoe sampled_points(uint64_t seed, int i)
+{
+    double weight[QOE_WEIGHTS];
+    for (int k = 0; k < QOE_WEIGHTS; k++)
+        weight[k] = pow(EVAL_SAMPLED_FACTOR,
+                        2 * rng_uniform_at(seed, (uint64_t)i, (uint64_t)k) - 1);
+    return qoe_of_weights(weight);
+}
+
 struct qoe eval_sampled_weights(uint64_t seed, int i, enum qoe_utility utility)
 {
+    if (utility == QOE_POINTS) return sampled_points(seed, i);
     double part[3], sum = 0;
     for (int k = 0; k < 3; k++) {
         part[k] = -log1p(-rng_uniform_at(seed, (uint64_t)i, (uint64_t)k));

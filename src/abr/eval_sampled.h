@@ -1,6 +1,8 @@
-/* eval_sampled.h - policies scored on sampled weights: mu drawn from the simplex.
+/* eval_sampled.h - policies scored on sampled weights.
  *
- *   mu ~ Dirichlet(1, 1, 1): quality, switch and stall >= 0, their sum 1
+ *   QOE_POINTS   each of the weights quality, switches, stalls, startup, relative to `standard`, is
+ *                log-uniform in 1/4 .. 4, independent of the others
+ *   the others   mu ~ Dirichlet(1, 1, 1): quality, switch and stall >= 0, their sum 1
  *
  * For each draw every policy and every bar plays every trace. A bar is a baseline that plays with the
  * same weights. A policy passes a draw when its mean over the traces is not below that of the best
@@ -21,6 +23,7 @@
 
 #define EVAL_SAMPLED_RESAMPLES 1000
 #define EVAL_SAMPLED_MAX 100000
+#define EVAL_SAMPLED_FACTOR 4.0 /* farthest from `standard` */
 
 struct eval_sampled_cfg {
     int n; /* weights drawn */

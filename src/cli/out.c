@@ -21,12 +21,18 @@ struct column {
     int width;
 };
 
-struct out {
-    struct out_cfg cfg;
-    json_t *rows; /* array of objects; table, CSV and JSON are printed from it */
+/* rows under columns */
+struct grid {
+    json_t *rows; /* array of objects */
     json_t *row;  /* the last one, borrowed */
     struct column column[COLUMNS];
     int columns;
+};
+
+struct out {
+    struct out_cfg cfg;
+    struct grid all;   /* CSV, JSON and the wide table are printed from it */
+    struct grid brief; /* the brief table; its cells are texts */
     bool no_memory;
 };
 
@@ -55,9 +61,10 @@ struct out *out_new(const struct out_cfg *cfg, struct err *e)
     if (out_check_folder(cfg->csv, e) || out_check_folder(cfg->json, e)) return NULL;
 
     struct out *o = calloc(1, sizeof *o);
-    if (o) o->rows = json_array();
-    if (!o || !o->rows) {
-        free(o);
+    if (o) o->all.rows = json_array();
+    if (o) o->brief.rows = json_array();
+    if (!o || !o->all.rows || !o->brief.rows) {
+        out_free(o);
         err_set(e, ERR_MEMORY, "out of memory");
         return NULL;
     }
@@ -68,44 +75,74 @@ struct out *out_new(const struct out_cfg *cfg, struct err *e)
 void out_free(struct out *o)
 {
     if (!o) return;
-    json_decref(o->rows);
+    json_decref(o->all.rows);
+    json_decref(o->brief.rows);
     free(o);
+}
+
+static bool grid_row(struct grid *g)
+{
+    g->row = json_object();
+    if (g->row && !json_array_append_new(g->rows, g->row)) return true;
+    g->row = NULL;
+    return false;
+}
+
+/* value: taken */
+static bool grid_put(struct grid *g, const char *name, json_t *value, int digits)
+{
+    if (!g->row || !value) {
+        json_decref(value);
+        return false;
+    }
+    if (json_object_set_new(g->row, name, value)) return false;
+    for (int i = 0; i < g->columns; i++)
+        if (strcmp(g->column[i].name, name) == 0) return true;
+    assert(g->columns < COLUMNS && strlen(name) < sizeof g->column[0].name);
+    struct column *c = &g->column[g->columns++];
+    strcpy(c->name, name);
+    c->digits = digits;
+    return true;
 }
 
 void out_row(struct out *o)
 {
-    o->row = json_object();
-    if (!o->row || json_array_append_new(o->rows, o->row)) {
-        o->row = NULL;
-        o->no_memory = true;
-    }
+    if (!grid_row(&o->all) || !grid_row(&o->brief)) o->no_memory = true;
 }
 
 static void out_put(struct out *o, const char *name, json_t *value, int digits)
 {
-    assert(json_array_size(o->rows) || o->no_memory); /* out_row comes first */
-    if (!o->row || !value || json_object_set_new(o->row, name, value)) {
-        o->no_memory = true;
-        return;
-    }
-    for (int i = 0; i < o->columns; i++)
-        if (strcmp(o->column[i].name, name) == 0) return;
-    assert(o->columns < COLUMNS && strlen(name) < sizeof o->column[0].name);
-    struct column *c = &o->column[o->columns++];
-    strcpy(c->name, name);
-    c->digits = digits;
+    assert(json_array_size(o->all.rows) || o->no_memory); /* out_row comes first */
+    if (!grid_put(&o->all, name, value, digits)) o->no_memory = true;
+}
+
+/* '?' replaces wrong bytes: names of files may be any bytes, JSON is UTF-8 */
+static json_t *text_json(const char *value)
+{
+    json_t *text = json_string(value);
+    char *clean = text ? NULL : malloc(strlen(value) + 1);
+    if (!clean) return text;
+    text_clean(clean, strlen(value) + 1, value);
+    text = json_string(clean);
+    free(clean);
+    return text;
 }
 
 void out_text(struct out *o, const char *column, const char *value)
 {
-    json_t *text = json_string(value);
-    char *clean = text ? NULL : malloc(strlen(value) + 1);
-    if (clean) { /* names of files may be any bytes, JSON is UTF-8 */
-        text_clean(clean, strlen(value) + 1, value);
-        text = json_string(clean);
-        free(clean);
-    }
-    out_put(o, column, text, -1);
+    out_put(o, column, text_json(value), -1);
+}
+
+void out_brief(struct out *o, const char *title, bool left, const char *fmt, ...)
+{
+    char *text = NULL;
+    va_list ap;
+    va_start(ap, fmt);
+    bool done = vasprintf(&text, fmt, ap) >= 0;
+    va_end(ap);
+    if (!done || !grid_put(&o->brief, title, text_json(text), left ? -1 : 0))
+        o->no_memory = true;
+    if (done) free(text);
 }
 
 void out_int(struct out *o, const char *column, int64_t value)
@@ -203,51 +240,53 @@ static void print_cell(FILE *f, const char *s, const struct column *c, bool last
     fputs(last ? "\n" : "  ", f);
 }
 
-static void print_table(struct out *o, FILE *f)
+static void print_table(struct grid *g, FILE *f)
 {
     char buf[CELL];
     size_t i;
     json_t *row;
-    for (int k = 0; k < o->columns; k++) {
-        struct column *c = &o->column[k];
+    for (int k = 0; k < g->columns; k++) {
+        struct column *c = &g->column[k];
         c->width = width_of(c->name);
-        json_array_foreach(o->rows, i, row)
+        json_array_foreach(g->rows, i, row)
         {
             int w = width_of(cell(buf, row, c));
             if (w > c->width) c->width = w;
         }
     }
 
-    for (int k = 0; k < o->columns; k++)
-        print_cell(f, o->column[k].name, &o->column[k], k == o->columns - 1);
-    json_array_foreach(o->rows, i, row) for (int k = 0; k < o->columns; k++)
-        print_cell(f, cell(buf, row, &o->column[k]), &o->column[k], k == o->columns - 1);
+    for (int k = 0; k < g->columns; k++)
+        print_cell(f, g->column[k].name, &g->column[k], k == g->columns - 1);
+    json_array_foreach(g->rows, i, row) for (int k = 0; k < g->columns; k++)
+        print_cell(f, cell(buf, row, &g->column[k]), &g->column[k], k == g->columns - 1);
 }
 
 static void print_csv(const struct out *o, FILE *f)
 {
-    for (int k = 0; k < o->columns; k++) {
-        text_put_csv(f, o->column[k].name);
-        fputc(k < o->columns - 1 ? ',' : '\n', f);
+    const struct grid *g = &o->all;
+    for (int k = 0; k < g->columns; k++) {
+        text_put_csv(f, g->column[k].name);
+        fputc(k < g->columns - 1 ? ',' : '\n', f);
     }
     size_t i;
     json_t *row;
-    json_array_foreach(o->rows, i, row) for (int k = 0; k < o->columns; k++)
+    json_array_foreach(g->rows, i, row) for (int k = 0; k < g->columns; k++)
     {
-        const json_t *v = json_object_get(row, o->column[k].name);
+        const json_t *v = json_object_get(row, g->column[k].name);
         if (json_is_string(v)) text_put_csv(f, json_string_value(v));
         if (json_is_integer(v)) fprintf(f, "%lld", (long long)json_integer_value(v));
         if (json_is_real(v)) fprintf(f, "%.12g", json_real_value(v));
-        fputc(k < o->columns - 1 ? ',' : '\n', f);
+        fputc(k < g->columns - 1 ? ',' : '\n', f);
     }
 }
 
 static void print_json(const struct out *o, FILE *f)
 {
+    const struct grid *g = &o->all;
     fputs("{\"rows\": [", f);
     size_t i;
     json_t *row;
-    json_array_foreach(o->rows, i, row)
+    json_array_foreach(g->rows, i, row)
     {
         fputs(i ? ",\n  " : "\n  ", f);
         json_dumpf(row, f, JSON_REAL_PRECISION(12));
@@ -296,7 +335,8 @@ void out_say(struct out *o, const char *fmt, ...)
 int out_finish(struct out *o, struct err *e)
 {
     if (o->no_memory) return err_set(e, ERR_MEMORY, "out of memory for the table");
-    if (!out_takes_stdout(o) && json_array_size(o->rows)) print_table(o, stdout);
+    if (!out_takes_stdout(o) && json_array_size(o->all.rows))
+        print_table(o->brief.columns && !o->cfg.wide ? &o->brief : &o->all, stdout);
     int rc = deliver(o, o->cfg.csv, print_csv, e);
     int rc2 = deliver(o, o->cfg.json, print_json, e);
     return rc ? rc : rc2;

@@ -12,6 +12,9 @@
  * finite is "-" in the table, empty in CSV, null in JSON. In a text that is not UTF-8, as names of
  * files may be, '?' replaces the wrong bytes. JSON is one object, {"rows": [{...}, ...]}.
  *
+ * A command with many columns gives its rows brief cells as well (out_brief). The table then consists
+ * of these. With --wide it consists of the columns. CSV and JSON have all columns and no brief cells.
+ *
  * If --csv or --json is "-", or another option writes to stdout, nothing else goes to stdout: there is
  * no table, and out_say writes to stderr. Files are written completely or not at all. out_new checks
  * that their folder exists, before hours of work.
@@ -30,7 +33,14 @@
 struct out_cfg {
     const char *csv, *json; /* file, "-" for stdout, NULL for none */
     bool taken;             /* another option writes to stdout */
+    bool wide;              /* the table has all columns */
 };
+
+/* for commands with brief cells */
+#define OUT_WIDE(cfg)                                                                   \
+    {                                                                                   \
+        "wide", NULL, "print all columns, as in --csv and --json", FIELD_TO((cfg).wide) \
+    }
 
 /* the two options for a command's table (cli/opt.h) */
 #define OUT_OPTIONS(cfg)                                                          \
@@ -60,6 +70,11 @@ void out_cells(struct out *o, const char *fmt, ...) __attribute__((format(printf
 /* Three columns: NAME, NAME_lo and NAME_hi. */
 void out_interval(struct out *o, const char *column, double mean, double lo, double hi,
                   int digits);
+
+/* A cell of the brief table, as it is printed. left: aligned to the left, as text is. A row without a
+ * cell under a title has "-" there. */
+void out_brief(struct out *o, const char *title, bool left, const char *fmt, ...)
+    __attribute__((format(printf, 4, 5)));
 
 /* A line for people, next to the rows. */
 void out_say(struct out *o, const char *fmt, ...) __attribute__((format(printf, 2, 3)));

@@ -129,6 +129,42 @@ static int read_mu(struct qoe *out, const char *text, struct err *e)
     return err_field(e, ERR_RANGE, "--mu", "all three weights are 0");
 }
 
+/* One item of --weights. */
+static int read_weight(double weight[QOE_WEIGHTS], const char *item, struct err *e)
+{
+    size_t n = strcspn(item, "=");
+    int k = 0;
+    while (k < QOE_WEIGHTS && (strncmp(qoe_weight_names[k], item, n) != 0 ||
+                               strlen(qoe_weight_names[k]) != n))
+        k++;
+    if (k == QOE_WEIGHTS || !item[n])
+        return err_field(e, ERR_INVALID, "--weights",
+                         "'%.40s': give quality, switches, stalls or startup with a "
+                         "number, as in quality=1.5,switches=2",
+                         item);
+    return text_double(&weight[k], item + n + 1, 0, QOE_MU_MAX, "--weights", e);
+}
+
+static int read_weights(struct qoe *out, const struct field_list *items, struct err *e)
+{
+    double weight[QOE_WEIGHTS] = {1, 1, 1, 1};
+    for (int i = 0; i < items->n; i++) {
+        int rc = read_weight(weight, items->item[i], e);
+        if (rc) return rc;
+    }
+    *out = qoe_of_weights(weight);
+    if (weight[0] + weight[1] + weight[2] + weight[3] > 0) return 0;
+    return err_field(e, ERR_RANGE, "--weights", "all weights are 0");
+}
+
+/* The profile "custom". */
+static int read_custom(struct qoe *out, const struct setup *s, struct err *e)
+{
+    if (s->mu && s->weights.n)
+        return err_field(e, ERR_CONFLICT, "--weights", "cannot be combined with --mu");
+    return s->mu ? read_mu(out, s->mu, e) : read_weights(out, &s->weights, e);
+}
+
 static int setup_add(struct setup_profile *out, int n, const char *name,
                      const struct qoe *qoe, struct err *e)
 {
@@ -159,27 +195,27 @@ static int add_named(struct setup_profile *out, int n, const char *name, struct 
     for (int i = 0; i < QOE_PROFILES; i++)
         if (strcmp(name, qoe_profiles[i].name) == 0)
             return setup_add(out, n, name, &qoe_profiles[i].qoe, e);
-    return err_field(
-        e, ERR_ABSENT, "--profile",
-        "'%.40s' is not a built-in profile (GET /v1/profiles lists them), all "
-        "(those of the product) or papers; --mu sets other weights",
-        name);
+    return err_field(e, ERR_ABSENT, "--profile",
+                     "'%.40s' is not a built-in profile, all or papers; --help lists the "
+                     "names, --weights sets other weights",
+                     name);
 }
 
 int setup_profiles(struct setup_profile *out, const struct setup *s,
                    const char *otherwise, struct err *e)
 {
     enum qoe_utility utility;
-    if (qoe_utility_parse(&utility, s->utility, NULL))
+    if (qoe_utility_parse(&utility, s->utility, NULL) || utility == QOE_POINTS)
         return err_field(e, ERR_INVALID, "--utility",
                          "'%.40s' is not linear, log or pamoe", s->utility);
     int n = 0;
     for (int i = 0; i < s->profiles.n && n >= 0; i++)
         n = add_named(out, n, s->profiles.item[i], e);
-    if (n == 0 && !s->mu) n = add_named(out, n, otherwise, e);
-    if (n >= 0 && s->mu) {
-        struct qoe qoe;
-        int rc = read_mu(&qoe, s->mu, e);
+    bool custom = s->mu || s->weights.n;
+    if (n == 0 && !custom) n = add_named(out, n, otherwise, e);
+    if (n >= 0 && custom) {
+        struct qoe qoe = {0};
+        int rc = read_custom(&qoe, s, e);
         if (rc) return rc;
         n = setup_add(out, n, "custom", &qoe, e);
     }

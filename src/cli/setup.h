@@ -25,12 +25,36 @@ struct setup {
     struct field_list ladder; /* kbit/s, ascending */
     double chunk_s, spread;   /* spread: of the logarithm of chunk sizes; < 0 = unset */
     int chunks; /* 0: three minutes and a bit, as many as there are in 192 s */
-    struct field_list profiles; /* names; "all" = the four built in */
-    const char *mu; /* "quality,switch,stall" of a profile "custom"; NULL = none */
-    const char *utility;
+    struct field_list profiles; /* names; "all": the product's, "papers": the papers' */
+    /* of a profile "custom", one of them; NULL: none */
+    const char *mu;            /* "quality,switch,stall", the papers' form */
+    struct field_list weights; /* "quality=1.5": relative to `standard`; 1 without */
+    const char *utility;       /* of mu and of the papers' profiles */
     double rtt_ms, buffer_s;
     bool no_wrap, abandon;
 };
+
+#define SETUP_PROFILE_HELP                                                               \
+    "profiles of the viewers: standard, documentary, live, news, sports, lecture, all "  \
+    "(these six), paper-documentary, paper-live, paper-news, pensieve or papers (these " \
+    "four)"
+
+/* options for a profile of its own */
+#define SETUP_WEIGHTS(s)                                                                 \
+    {"weights", "NAME=X,...",                                                            \
+     "weights for a profile named 'custom', relative to 'standard': quality, switches, " \
+     "stalls, startup; those not given are 1",                                           \
+     FIELD_TO((s).weights)},                                                             \
+        {"mu", "Q,W,S",                                                                  \
+         "weights for a profile named 'custom' in the papers' form: quality, switches "  \
+         "and stalls; excludes --weights",                                               \
+         FIELD_TO((s).mu)},                                                              \
+    {                                                                                    \
+        "utility", "NAME",                                                               \
+            "quality of a bitrate for --mu and the papers' profiles: linear, log or "    \
+            "pamoe",                                                                     \
+            FIELD_TO((s).utility)                                                        \
+    }
 
 #define SETUP_OPTIONS(s)                                                                 \
     {"traces", "DIR", "folder of traces (default: the test part of the bundled traces)", \
@@ -71,14 +95,9 @@ struct setup {
          .lo = -1,                                                                       \
          .hi = 1},                                                                       \
         {"profile", "A,B",                                                               \
-         "profiles of the viewers: documentary, live, news, pensieve or all (default: "  \
-         "pensieve, or all with --gain or --routing)",                                   \
+         SETUP_PROFILE_HELP " (default: standard; papers with --gain)",                  \
          FIELD_TO((s).profiles)},                                                        \
-        {"mu", "Q,W,S",                                                                  \
-         "weights of quality, switches and stalls for a profile named 'custom'",         \
-         FIELD_TO((s).mu)},                                                              \
-        {"utility", "NAME", "quality of a bitrate: linear, log or pamoe",                \
-         FIELD_TO((s).utility)},                                                         \
+        SETUP_WEIGHTS(s),                                                                \
         {"rtt-ms",                                                                       \
          "MS",                                                                           \
          "round-trip time of each chunk, in milliseconds",                               \
@@ -114,8 +133,8 @@ struct corpus *setup_corpus(const struct setup *s, struct err *e);
 struct video *setup_video(const struct setup *s, struct err *e);
 struct emu_cfg setup_emu(const struct setup *s);
 
-/* out: (SETUP_PROFILES). Returns their number, or a negative ERR_*. Without --profile:
- * "custom" when --mu is given, else the profile `otherwise` (a name or "all"). */
+/* out: (SETUP_PROFILES). Returns their number, or a negative ERR_*. Without --profile: "custom" when
+ * --weights or --mu is given, else the profile `otherwise` (a name, "all" or "papers"). */
 int setup_profiles(struct setup_profile *out, const struct setup *s,
                    const char *otherwise, struct err *e)
     __attribute__((warn_unused_result));

@@ -79,11 +79,12 @@ TEST(one_trace_by_hand)
     ck_assert_double_eq_tol(r.ci_lo, .5, 1e-12);
     eval_row_free(&r);
 
-    /* counted: the start's .225 s are a stall, and nothing switches */
+    /* counted: the start's .225 s cost as a stall, but are none, and nothing switches */
     cfg.count_first = true;
     r = score("fixed-0", "pensieve", corpus, video, &cfg);
     ck_assert_double_eq_tol(r.mean_qoe, (3 - 4.3 * .225) / 3, 1e-12);
-    ck_assert_double_eq_tol(r.stall_s, .075, 1e-12);
+    ck_assert_double_eq_tol(r.stall_s, 0, 1e-12);
+    ck_assert_double_eq_tol(r.startup_median_s, .225, 1e-12);
     ck_assert_double_eq_tol(r.switch_mbps, 0, 1e-12);
     eval_row_free(&r);
     video_free(video);
@@ -118,6 +119,61 @@ TEST(stalls_are_counted)
     low = score("fixed-0", "pensieve", corpus, video, &cfg);
     ck_assert(low.ci_lo == low.mean_qoe && low.ci_hi == low.mean_qoe);
     eval_row_free(&low);
+    eval_row_free(&r);
+    video_free(video);
+    corpus_free(corpus);
+}
+
+/* 8 Mbit/s, and 1 Mbit/s where even level 0 takes 1.1 s for each second. */
+TEST(what_viewers_see_by_hand)
+{
+    struct video *video = small_video();
+    struct corpus *corpus = constant_links(2);
+    for (int j = 0; j < 3; j++)
+        corpus->traces[1]->mbps[j] = 1;
+    struct eval_cfg cfg = small_cfg();
+    double points[2];
+    video_points(points, video, 1);
+
+    /* chunk 0 at level 1 is not counted, but played, and the next one is a switch */
+    struct eval_row r = score("fixed-0", "standard", corpus, video, &cfg);
+    ck_assert_double_eq_tol(r.quality, points[0], 1e-9);
+    ck_assert_double_eq_tol(r.switches_per_min, 60 / 3., 1e-9);
+    ck_assert_double_eq_tol(r.stall_ratio, .2 / (.2 + 6), 1e-9);
+    ck_assert_int_eq(r.link_bound, 1);
+    ck_assert(r.seen[1].link_bound && !r.seen[0].link_bound);
+    ck_assert_double_eq_tol(r.stall_ratio_carried, 0, 1e-12);
+    ck_assert(isnan(r.startup_median_s) && isnan(r.startup_p90_s));
+    eval_row_free(&r);
+
+    cfg.count_first = true; /* start-ups of .35 and 2.1 s, stalls of 2 x 1.1 s */
+    r = score("fixed-1", "standard", corpus, video, &cfg);
+    ck_assert_double_eq_tol(r.quality, points[1], 1e-9);
+    ck_assert_double_eq_tol(r.switches_per_min, 0, 1e-12);
+    ck_assert_double_eq_tol(r.stall_ratio, 2.2 / (2.2 + 6), 1e-9);
+    ck_assert_double_eq_tol(r.startup_median_s, (.35 + 2.1) / 2, 1e-9);
+    ck_assert_double_eq_tol(r.startup_p90_s, .35 + .9 * 1.75, 1e-9);
+    eval_row_free(&r);
+
+    /* a profile without a ceiling is measured by that of `standard` */
+    r = score("fixed-0", "pensieve", corpus, video, &cfg);
+    ck_assert_int_eq(r.link_bound, 1);
+    eval_row_free(&r);
+    struct qoe patient = *qoe_standard();
+    patient.stall_ratio_max = .2 / 3.2 + 1e-6;
+    struct err e = {0};
+    ck_assert_int_eq(
+        eval_run(&r, "fixed-0", NULL, "p", &patient, corpus, video, &cfg, &e), 0);
+    ck_assert_int_eq(r.link_bound, 0);
+    ck_assert_double_eq_tol(r.stall_ratio_carried, r.stall_ratio, 1e-12);
+    eval_row_free(&r);
+
+    /* without a link that carries the lowest level there is nothing beside the whole */
+    for (int j = 0; j < 3; j++)
+        corpus->traces[0]->mbps[j] = .5;
+    r = score("fixed-0", "standard", corpus, video, &cfg);
+    ck_assert_int_eq(r.link_bound, 2);
+    ck_assert(isnan(r.stall_ratio_carried) && r.stall_ratio > .1);
     eval_row_free(&r);
     video_free(video);
     corpus_free(corpus);
@@ -328,7 +384,8 @@ TEST(baselines_on_the_hsdpa_test_traces)
     corpus_free(corpus);
 }
 
-SUITE_WITHIN(abr_eval, 60, one_trace_by_hand, stalls_are_counted, shares_of_the_oracle,
+SUITE_WITHIN(abr_eval, 60, one_trace_by_hand, stalls_are_counted,
+             what_viewers_see_by_hand, shares_of_the_oracle,
              excluded_traces_are_passed_over, thread_count_changes_nothing,
              progress_is_told_and_can_stop, failures_are_told,
              paired_intervals_see_through_the_traces, baselines_on_the_hsdpa_test_traces);

@@ -35,6 +35,31 @@ TEST(weights_are_uniform_on_the_simplex)
     ck_assert_double_ne(a.mu_quality, b.mu_quality);
 }
 
+/* ln w / ln 4 is uniform in -1 .. 1: mean 0, variance 1/3; independent of the other weights. */
+TEST(points_are_log_uniform_around_the_standard)
+{
+    enum { N = 20000 };
+    double sum[QOE_WEIGHTS] = {0}, square[QOE_WEIGHTS] = {0}, product = 0;
+    for (int i = 0; i < N; i++) {
+        struct qoe q = eval_sampled_weights(7, i, QOE_POINTS);
+        ck_assert_int_eq(q.utility, QOE_POINTS);
+        double w[QOE_WEIGHTS];
+        qoe_weights(w, &q);
+        for (int k = 0; k < QOE_WEIGHTS; k++) {
+            double x = log(w[k]) / log(4);
+            ck_assert(x >= -1 - 1e-9 && x <= 1 + 1e-9);
+            sum[k] += x / N;
+            square[k] += x * x / N;
+        }
+        product += log(w[0]) * log(w[2]) / N;
+    }
+    for (int k = 0; k < QOE_WEIGHTS; k++) {
+        ck_assert_double_eq_tol(sum[k], 0, .02);
+        ck_assert_double_eq_tol(square[k], 1. / 3, .01);
+    }
+    ck_assert_double_eq_tol(product, 0, .03);
+}
+
 /* Three draws on four traces, two bars: ahead of both by 1 everywhere, level with the
  * better, behind one of them by 2. */
 TEST(figures_by_hand)
@@ -147,5 +172,6 @@ TEST(can_be_stopped)
     corpus_free(corpus);
 }
 
-SUITE(abr_eval_sampled, weights_are_uniform_on_the_simplex, figures_by_hand,
-      plays_every_draw, can_be_stopped);
+SUITE(abr_eval_sampled, weights_are_uniform_on_the_simplex,
+      points_are_log_uniform_around_the_standard, figures_by_hand, plays_every_draw,
+      can_be_stopped);

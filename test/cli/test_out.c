@@ -154,8 +154,38 @@ TEST(cells_are_columns_by_their_conversion)
     out_free(o);
 }
 
-SUITE(cli_out, the_table_is_aligned, csv_quotes_and_keeps_digits,
-      json_on_stdout_is_one_object_and_nothing_else,
+static struct out *brief_rows(const struct out_cfg *cfg)
+{
+    struct out *o = two_rows(cfg);
+    out_brief(o, "who", true, "%s", "b");
+    out_brief(o, "gain", false, "%+.1f %%", 5.25);
+    out_row(o);
+    out_text(o, "policy", "c");
+    out_brief(o, "who", true, "long name");
+    return o;
+}
+
+TEST(brief_cells_replace_the_columns_of_the_table)
+{
+    char *text = finish(brief_rows(&(struct out_cfg){0}));
+    ck_assert_str_eq(text, "who          gain\n"
+                           "-               -\n"
+                           "b          +5.2 %\n"
+                           "long name       -\n");
+    free(text);
+    text = finish(brief_rows(&(struct out_cfg){.wide = true}));
+    ck_assert(strstr(text, "policy ") == text && !strstr(text, "who"));
+    free(text);
+    text = finish(brief_rows(&(struct out_cfg){.csv = "-"}));
+    ck_assert(strstr(text, "policy,n,qoe,gap\n") == text && !strstr(text, "long name"));
+    free(text);
+    text = finish(brief_rows(&(struct out_cfg){.json = "-"}));
+    ck_assert_ptr_null(strstr(text, "who"));
+    free(text);
+}
+
+SUITE(cli_out, the_table_is_aligned, brief_cells_replace_the_columns_of_the_table,
+      csv_quotes_and_keeps_digits, json_on_stdout_is_one_object_and_nothing_else,
       a_name_that_is_not_utf8_does_not_end_the_table, no_rows_is_still_json,
       files_and_the_table, what_cannot_work_is_refused_at_the_start,
       cells_are_columns_by_their_conversion);

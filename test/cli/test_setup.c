@@ -25,16 +25,51 @@ TEST(profiles_by_name_by_weights_or_otherwise)
     ck_assert(p[0].qoe.mu_quality == 2 && p[0].qoe.mu_switch == .5 &&
               p[0].qoe.mu_stall == 3 && p[0].qoe.utility == QOE_LOG);
 
+    /* --utility concerns the papers' profiles, not the product's */
     s.profiles = (struct field_list){.n = 2, .item = {"paper-news", "live"}};
     ck_assert_int_eq(setup_profiles(p, &s, "all", &e), 3);
     ck_assert_str_eq(p[0].name, "paper-news");
     ck_assert_str_eq(p[2].name, "custom");
-    ck_assert(p[0].qoe.utility == QOE_LOG);
-    ck_assert(p[1].qoe.utility == QOE_POINTS);
+    ck_assert(p[0].qoe.utility == QOE_LOG && p[1].qoe.utility == QOE_POINTS);
 
     s.profiles = (struct field_list){.n = 2, .item = {"all", "live"}};
     ck_assert_int_eq(setup_profiles(p, &s, "all", &e), ERR_CONFLICT);
     ck_assert_str_eq(e.field, "--profile");
+}
+
+TEST(weights_have_names)
+{
+    struct setup_profile p[SETUP_PROFILES];
+    struct setup s = setup_default();
+    struct err e = {0};
+    s.weights = (struct field_list){.n = 2, .item = {"stalls=2", "quality=0.5"}};
+    ck_assert_int_eq(setup_profiles(p, &s, "all", &e), 1);
+    ck_assert_str_eq(p[0].name, "custom");
+    const double want[QOE_WEIGHTS] = {.5, 1, 2, 1};
+    const struct qoe k = qoe_of_weights(want);
+    ck_assert(qoe_same(&p[0].qoe, &k));
+
+    static const struct {
+        const char *item, *says;
+    } wrong[] = {{"mood=2", "quality, switches, stalls or startup"},
+                 {"stalls", "as in quality=1.5"},
+                 {"stalls=many", "'many' is not a number"},
+                 {"stalls=-1", ""},
+                 {"=1", "as in"}};
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        e = (struct err){0};
+        s.weights = (struct field_list){.n = 1, .item = {wrong[i].item}};
+        ck_assert_int_lt(setup_profiles(p, &s, "all", &e), 0);
+        ck_assert_str_eq(e.field, "--weights");
+        ck_assert_msg(strstr(e.detail, wrong[i].says) != NULL, "%s", e.detail);
+    }
+    e = (struct err){0};
+    s.weights = (struct field_list){
+        .n = 4, .item = {"quality=0", "switches=0", "stalls=0", "startup=0"}};
+    ck_assert_int_eq(setup_profiles(p, &s, "all", &e), ERR_RANGE);
+    e = (struct err){0};
+    s.mu = "1,1,1";
+    ck_assert_int_eq(setup_profiles(p, &s, "all", &e), ERR_CONFLICT);
 }
 
 TEST(corpus_parts)
@@ -110,5 +145,5 @@ TEST(player_and_link)
     ck_assert(emu.rtt_s == .02 && emu.buffer_max_s == 12 && emu.wrap == EMU_WRAP_NONE);
 }
 
-SUITE(cli_setup, profiles_by_name_by_weights_or_otherwise, corpus_parts, generated_videos,
-      player_and_link);
+SUITE(cli_setup, profiles_by_name_by_weights_or_otherwise, weights_have_names,
+      corpus_parts, generated_videos, player_and_link);

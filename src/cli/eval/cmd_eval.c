@@ -23,7 +23,9 @@
 #define POLICIES FIELD_LIST_MAX
 #define EXCLUDE_BYTES (16u << 20)
 
-static const char *const GAIN_PROFILES[] = {"paper-documentary", "paper-live", "paper-news"};
+/* of the mean of --gain, as in the papers */
+static const char *const GAIN_PROFILES[] = {"paper-documentary", "paper-live",
+                                            "paper-news"};
 #define GAIN_MEAN "documentary+live+news"
 
 struct work {
@@ -36,7 +38,7 @@ struct work {
     const char *shipped; /* the shipped policy's path; NULL when it is not here */
     char shipped_path[HOME_PATH];
     uint64_t seed;
-    int threads, mu_draws, worst;
+    int threads, draws, mu_draws, worst;
     bool count_first, quiet, routing;
 
     struct corpus *corpus;
@@ -52,11 +54,16 @@ struct work {
     int done; /* rows */
 };
 
+static bool draws(const struct work *w)
+{
+    return w->draws || w->mu_draws;
+}
+
 static bool eval_show_progress(void *ctx, double share)
 {
     struct work *w = ctx;
     int p = w->done % w->policies.n, rows = w->policies.n * w->n_profiles;
-    if (w->progress.start_s > 0 && w->mu_draws)
+    if (w->progress.start_s > 0 && draws(w))
         progress_show(&w->progress, share, "drawn weights");
     else if (w->progress.start_s > 0)
         progress_show(&w->progress, (w->done + share) / rows, w->policies.item[p]);
@@ -188,16 +195,100 @@ static void put_oracle(struct out *o, const struct work *w, int profile,
     out_int(o, "above_bound", eval_above_bound(r, row_of(w, profile, p)));
 }
 
+/* ---- the brief table ---- */
+
+/* A gain, as a percentage of the bar's mean, or as a difference. */
+struct gain {
+    double mean, lo, hi;
+    bool known, relative;
+};
+
+static void brief_gain(struct out *o, const struct gain *g)
+{
+    bool certain = g->lo > 0 || g->hi < 0;
+    if (!g->known)
+        out_brief(o, "gain", false, "-  ");
+    else if (g->relative)
+        out_brief(o, "gain", false, "%+.1f %%%s", 100 * g->mean, certain ? "*" : " ");
+    else
+        out_brief(o, "gain", false, "%+.3f%s", g->mean, certain ? "*" : " ");
+}
+
+static bool any_utility(const struct work *w, bool points)
+{
+    for (int i = 0; i < w->n_profiles; i++)
+        if ((w->profiles[i].qoe.utility == QOE_POINTS) == points) return true;
+    return false;
+}
+
+/* A policy in a file without its folder. */
+static void brief_policy(struct out *o, const char *policy)
+{
+    const char *slash = strrchr(policy, '/');
+    out_brief(o, "policy", true, "%s%s", slash ? "moe:" : "", slash ? slash + 1 : policy);
+}
+
+static void brief_stalls(struct out *o, const struct eval_row *r)
+{
+    if (!r->link_bound)
+        out_brief(o, "stall %", false, "%.2f", 100 * r->stall_ratio);
+    else if (r->link_bound == r->n)
+        out_brief(o, "stall %", false, "%.2f (-)", 100 * r->stall_ratio);
+    else
+        out_brief(o, "stall %", false, "%.2f (%.2f)", 100 * r->stall_ratio,
+                  100 * r->stall_ratio_carried);
+}
+
+static void brief_row(struct out *o, const struct work *w, const struct eval_row *r,
+                      const struct gain *gain)
+{
+    bool points = r->qoe.utility == QOE_POINTS;
+    brief_policy(o, r->policy);
+    if (w->n_profiles > 1) out_brief(o, "profile", true, "%s", r->profile);
+    out_brief(o, "QoE", false, "%.*f", points ? 2 : 3, r->mean_qoe);
+    if (w->gain || w->paired) brief_gain(o, gain);
+    if (any_utility(w, true)) out_brief(o, "quality", false, "%.1f", r->quality);
+    if (any_utility(w, false)) out_brief(o, "Mbit/s", false, "%.3f", r->bitrate_mbps);
+    brief_stalls(o, r);
+    out_brief(o, "switches/min", false, "%.2f", r->switches_per_min);
+    if (w->count_first)
+        out_brief(o, "start s (p90)", false, "%.2f (%.2f)", r->startup_median_s,
+                  r->startup_p90_s);
+}
+
+/* ---- rows ---- */
+
 static void put_paired(struct out *o, const struct work *w, int profile,
-                       const struct eval_row *r)
+                       const struct eval_row *r, struct gain *gain)
 {
     if (!w->paired || strcmp(w->paired, r->policy) == 0) return;
     const struct eval_row *than = row_of(w, profile, place(w, w->paired));
     double mean, lo, hi;
     eval_paired(&mean, &lo, &hi, r, than, w->seed);
     out_interval(o, "diff", mean, lo, hi, 3);
+    *gain = (struct gain){mean, lo, hi, .known = true};
     eval_paired_stall(&mean, &lo, &hi, r, than, w->seed);
     out_interval(o, "stall_diff", mean, lo, hi, 4);
+
+    if (w->gain || r->mean_qoe <= 0 || than->mean_qoe <= 0) return;
+    *gain = (struct gain){.known = true, .relative = true};
+    eval_gain(&gain->mean, &gain->lo, &gain->hi, r, than, w->seed);
+    put_gain(o, gain->mean, gain->lo, gain->hi, than->policy);
+}
+
+/* The row of --gain's policy. */
+static void put_over(struct out *o, const struct work *w, int profile,
+                     const struct eval_row *r, struct gain *gain)
+{
+    double mean, lo, hi;
+    const struct eval_row *bar = bar_of(w, profile);
+    *gain = (struct gain){.known = true, .relative = true};
+    eval_gain(&gain->mean, &gain->lo, &gain->hi, r, bar, w->seed);
+    put_gain(o, gain->mean, gain->lo, gain->hi, bar->policy);
+    int best = place(w, "oracle");
+    if (best < 0 || r->trace_bound) return;
+    eval_gap_closed(&mean, &lo, &hi, r, bar, row_of(w, profile, best), w->seed);
+    out_interval(o, "gap_closed", mean, lo, hi, 3);
 }
 
 static void put_row(struct out *o, const struct work *w, int profile, int policy)
@@ -206,25 +297,23 @@ static void put_row(struct out *o, const struct work *w, int profile, int policy
     out_row(o);
     out_cells(o,
               "policy=%s profile=%s set=%s n=%d mean_qoe=%.3f ci_lo=%.3f ci_hi=%.3f "
-              "bitrate_mbps=%.3f stall_s=%.4f switch_mbps=%.3f stalled=%.4f "
+              "bitrate_mbps=%.3f quality=%.2f stall_ratio=%.4f stall_ratio_carried=%.4f "
+              "link_bound=%d switches_per_min=%.2f startup_median_s=%.2f "
+              "startup_p90_s=%.2f stall_s=%.4f switch_mbps=%.3f stalled=%.4f "
               "session_stall_s=%.2f",
               r->policy, r->profile, w->corpus->name, r->n, r->mean_qoe, r->ci_lo,
-              r->ci_hi, r->bitrate_mbps, r->stall_s, r->switch_mbps, r->stalled,
-              r->session_stall_s);
+              r->ci_hi, r->bitrate_mbps, r->quality, r->stall_ratio,
+              r->stall_ratio_carried, r->link_bound, r->switches_per_min,
+              r->startup_median_s, r->startup_p90_s, r->stall_s, r->switch_mbps,
+              r->stalled, r->session_stall_s);
     if (r->trace_bound) out_real(o, "oracle_gap", r->oracle_gap, 4);
 
-    double mean, lo, hi;
-    put_paired(o, w, profile, r);
+    struct gain gain = {0};
+    put_paired(o, w, profile, r, &gain);
     put_oracle(o, w, profile, r);
-    if (w->gain && strcmp(w->gain, r->policy) == 0) {
-        const struct eval_row *bar = bar_of(w, profile);
-        eval_gain(&mean, &lo, &hi, r, bar, w->seed);
-        put_gain(o, mean, lo, hi, bar->policy);
-        int best = place(w, "oracle");
-        if (best < 0 || r->trace_bound) return;
-        eval_gap_closed(&mean, &lo, &hi, r, bar, row_of(w, profile, best), w->seed);
-        out_interval(o, "gap_closed", mean, lo, hi, 3);
-    }
+    if (w->gain) gain.known = false;
+    if (w->gain && strcmp(w->gain, r->policy) == 0) put_over(o, w, profile, r, &gain);
+    brief_row(o, w, r, &gain);
 }
 
 /* "mpc and mpc-default" */
@@ -237,12 +326,12 @@ static void name_bars(char *out, size_t n, const struct work *w)
     }
 }
 
-/* The mean of the gains over documentary, live and news, where all three were played. */
+/* The mean of the gains over the papers' documentary, live and news, where all three were played. */
 static void put_mean_gain(struct out *o, const struct work *w)
 {
     enum { K = sizeof GAIN_PROFILES / sizeof *GAIN_PROFILES };
     const struct eval_row *a[K], *b[K];
-    double qoe = 0, bitrate = 0, stall = 0, change = 0;
+    double qoe = 0, bitrate = 0, stall = 0, change = 0, ratio = 0, switches = 0;
     int k = 0;
     for (int i = 0; i < w->n_profiles && k < K; i++) {
         bool counts = false;
@@ -255,6 +344,8 @@ static void put_mean_gain(struct out *o, const struct work *w)
         bitrate += a[k]->bitrate_mbps / K;
         stall += a[k]->stall_s / K;
         change += a[k]->switch_mbps / K;
+        ratio += a[k]->stall_ratio / K;
+        switches += a[k]->switches_per_min / K;
         k++;
     }
     if (k < K) return;
@@ -268,24 +359,70 @@ static void put_mean_gain(struct out *o, const struct work *w)
     char over[256];
     name_bars(over, sizeof over, w);
     put_gain(o, mean, lo, hi, over);
+    brief_policy(o, w->gain);
+    out_brief(o, "profile", true, "mean of the papers'");
+    out_brief(o, "QoE", false, "%.3f", qoe);
+    brief_gain(o, &(struct gain){mean, lo, hi, .known = true, .relative = true});
+    out_brief(o, "Mbit/s", false, "%.3f", bitrate);
+    out_brief(o, "stall %", false, "%.2f", 100 * ratio);
+    out_brief(o, "switches/min", false, "%.2f", switches);
     out_say(
         o,
         "%s over the best of %s of each profile: %+.1f %% (%+.1f .. %+.1f), mean over "
-        "documentary, live and news",
+        "paper-documentary, paper-live and paper-news",
         w->gain, over, 100 * mean, 100 * lo, 100 * hi);
     eval_ratio(&mean, &lo, &hi, a, b, K, w->seed);
     out_interval(o, "ratio", mean, lo, hi, 3);
+}
+
+/* What --gain is over, or the policy that the others are compared with. */
+static void say_gain(struct out *o, const struct work *w)
+{
+    char over[256] = "";
+    if (w->gain) name_bars(over, sizeof over, w);
+    if (w->gain)
+        out_say(o, "gain of %s: relative to the best of %s; *: 95 %% interval excludes 0",
+                w->gain, over);
+    else if (w->paired)
+        out_say(
+            o,
+            "gain: over %s, paired by trace; *: 95 %% interval excludes 0; without %%: a "
+            "difference",
+            w->paired);
+}
+
+/* True if some session is bound by its link. */
+static bool any_link_bound(const struct work *w)
+{
+    for (int i = 0; i < w->n_profiles * w->policies.n; i++)
+        if (w->rows[i].link_bound) return true;
+    return false;
 }
 
 static void say_setup(struct out *o, const struct work *w)
 {
     const char *first =
         w->count_first ? "chunk 0 counted" : "chunk 0 at level 1 and not counted";
-    out_say(o, "%s: %d traces, video %s (%d chunks of %g s), utility %s, %s",
+    out_say(o, "%s: %d traces; video %s: %d chunks of %g s, quality by %s; %s",
             w->corpus->name, w->rows[0].n, w->video->name, w->video->chunks,
-            w->video->chunk_s, w->setup.utility, first);
-    out_say(o, "QoE per chunk; ci and diff: 95 %% bootstrap over traces%s%s",
-            w->paired ? ", diff paired against " : "", w->paired ? w->paired : "");
+            w->video->chunk_s, quality_source_name(w->video->quality), first);
+    if (w->n_profiles == 1) out_say(o, "profile %s", w->profiles[0].name);
+    bool points = any_utility(w, true), papers = any_utility(w, false);
+    out_say(
+        o,
+        "QoE: per chunk%s%s%s; quality: 0 to 100; stall %%: of stalled and played time",
+        points ? ", in points" : "",
+        !papers  ? ""
+        : points ? "; of papers' profiles "
+                 : ", ",
+        papers ? w->setup.utility : "");
+    if (any_link_bound(w))
+        out_say(
+            o,
+            "stall %% in parentheses: without %d sessions whose link cannot carry the "
+            "lowest level",
+            w->rows[0].link_bound);
+    say_gain(o, w);
 }
 
 static int eval_report(const struct work *w, struct out *o, struct err *e)
@@ -335,10 +472,12 @@ static int judge_draws(struct work *w, struct out *o, struct err *e)
 {
     struct eval_cfg cfg = eval_cfg(w);
     const struct algo_ctx ctx = {w->seed, w->shipped};
-    struct eval_draws d = {.n = w->mu_draws,
+    enum qoe_utility utility = QOE_POINTS;
+    if (w->mu_draws && qoe_utility_parse(&utility, w->setup.utility, e)) return e->code;
+    struct eval_draws d = {.n = w->mu_draws ? w->mu_draws : w->draws,
                            .worst = w->worst,
                            .seed = w->seed,
-                           .utility = w->profiles[0].qoe.utility,
+                           .utility = utility,
                            .policies = &w->policies,
                            .corpus = w->corpus,
                            .video = w->video};
@@ -364,17 +503,17 @@ static int show_routing(struct work *w, struct out *o, struct err *e)
 
 static int check_routing(const struct work *w)
 {
-    if (w->routing && (w->gain || w->paired || w->mu_draws || w->exclude))
+    if (w->routing && (w->gain || w->paired || draws(w) || w->exclude))
         return opt_usage("eval",
-                         "--routing cannot be combined with --gain, --paired, --mu-draws "
-                         "and --exclude");
+                         "--routing cannot be combined with --gain, --paired, --draws, "
+                         "--mu-draws and --exclude");
     return -1;
 }
 
 static int play_and_report(struct work *w, struct out *o, struct err *e)
 {
     if (w->routing) return show_routing(w, o, e);
-    if (w->mu_draws) return judge_draws(w, o, e);
+    if (draws(w)) return judge_draws(w, o, e);
     int rc = play(w, e);
     if (!rc && (w->trajectories || w->page)) rc = export_sessions(w, o, e);
     return rc ? rc : eval_report(w, o, e);
@@ -384,10 +523,10 @@ static int play_and_report(struct work *w, struct out *o, struct err *e)
 static int check_files(const struct work *w)
 {
     struct err e = {0};
-    if ((w->page || w->trajectories) && (w->routing || w->mu_draws))
+    if ((w->page || w->trajectories) && (w->routing || draws(w)))
         return opt_usage("eval",
-                         "--report and --trajectories cannot be combined with --routing "
-                         "and --mu-draws");
+                         "--report and --trajectories cannot be combined with --routing, "
+                         "--draws and --mu-draws");
     for (int i = 0; i < w->detail.n; i++)
         if (strcmp(w->detail.item[i], "obs") != 0 &&
             strcmp(w->detail.item[i], "probs") != 0)
@@ -400,26 +539,34 @@ static int check_files(const struct work *w)
     return r ? -1 : cmd_fail("eval", &e);
 }
 
-/* Options that contradict --mu-draws. Exit code, or -1. */
+/* Options that contradict --draws and --mu-draws. Exit code, or -1. */
 static int check_draws(const struct work *w)
 {
-    if (!w->mu_draws) return -1;
-    if (w->setup.profiles.n || w->setup.mu || w->gain || w->paired)
-        return opt_usage("eval", "--mu-draws cannot be combined with --profile, --mu, "
-                                 "--gain and --paired");
+    if (!draws(w)) return -1;
+    const char *which = w->draws ? "--draws" : "--mu-draws";
+    if (w->draws && w->mu_draws)
+        return opt_usage("eval", "--draws and --mu-draws cannot be combined");
+    if (w->setup.profiles.n || w->setup.mu || w->setup.weights.n || w->gain || w->paired)
+        return opt_usage("eval",
+                         "%s cannot be combined with --profile, --weights, --mu, --gain "
+                         "and --paired",
+                         which);
     if (place(w, "oracle") >= 0)
-        return opt_usage("eval", "--mu-draws cannot score the oracle");
+        return opt_usage("eval", "%s cannot score the oracle", which);
     if (!eval_draws_judged(&w->policies))
-        return opt_usage("eval", "--mu-draws compares a policy with buffer, bola and "
-                                 "mpc: name one, as in --policy moe");
+        return opt_usage(
+            "eval",
+            "%s compares a policy with buffer, bola and mpc: name one, as in "
+            "--policy moe",
+            which);
     return -1;
 }
 
 static int eval_command(struct work *w)
 {
     struct err e = {0};
-    w->n_profiles = setup_profiles(w->profiles, &w->setup,
-                                   w->gain || w->routing ? "all" : "pensieve", &e);
+    const char *otherwise = w->gain ? "papers" : w->routing ? "all" : "standard";
+    w->n_profiles = setup_profiles(w->profiles, &w->setup, otherwise, &e);
     if (w->n_profiles < 0) return opt_usage("eval", "%s: %s", e.field, e.detail);
     if (w->gain) {
         add_policy(w, w->gain);
@@ -478,19 +625,27 @@ int cmd_eval(int argc, char **argv)
          "policy that the others are compared with, trace by trace (default: the first)",
          FIELD_TO(w.paired)},
         {"gain", "POLICY",
-         "print the relative gain of this policy over the best of --over, per profile",
+         "print the relative gain of this policy over the best of --over, per profile; "
+         "with the papers' profiles also the papers' mean over documentary, live and "
+         "news",
          FIELD_TO(w.gain)},
         {"over", "A,B", "policies that --gain is compared with", FIELD_TO(w.bars)},
+        {"draws", "N",
+         "draw N sets of --weights instead of using profiles, each between 0.25 and 4 of "
+         "'standard' (log-uniform); print how often each policy is not below the best of "
+         "buffer, bola and mpc",
+         FIELD_TO(w.draws), .lo = 0, .hi = EVAL_SAMPLED_MAX},
         {"mu-draws", "N",
-         "draw N sets of weights with sum 1 instead of using profiles; print how often "
-         "each policy is not below the best of buffer, bola and mpc",
+         "the same with N sets of weights in the papers' form (--mu, --utility), with "
+         "sum "
+         "1",
          FIELD_TO(w.mu_draws), .lo = 0, .hi = EVAL_SAMPLED_MAX},
         {"routing", NULL,
          "print which expert of moe or moe:FILE is chosen, per profile, instead of "
          "scores; later policies are compared in the states that the first one visits",
          FIELD_TO(w.routing)},
-        {"worst", "N", "print the N worst draws of --mu-draws", FIELD_TO(w.worst),
-         .lo = 0, .hi = EVAL_SAMPLED_MAX},
+        {"worst", "N", "print the N worst draws of --draws or --mu-draws",
+         FIELD_TO(w.worst), .lo = 0, .hi = EVAL_SAMPLED_MAX},
         {"seed", "N", "seed of the policy random, of drawn weights and of the bootstrap",
          FIELD_TO(w.seed)},
         {"threads", "N", "threads that play traces", FIELD_TO(w.threads), .lo = 1,
@@ -508,6 +663,7 @@ int cmd_eval(int argc, char **argv)
          "the levels)",
          FIELD_TO(w.detail)},
         OPT_QUIET(w.quiet),
+        OUT_WIDE(w.out),
         OUT_OPTIONS(w.out),
         {0},
     };
@@ -515,13 +671,15 @@ int cmd_eval(int argc, char **argv)
         .name = "eval",
         .about = "Plays traces with each policy in the deterministic emulator. Prints "
                  "the mean QoE\n"
-                 "per chunk, its parts and bootstrap intervals.",
+                 "per chunk and what viewers see: quality, stalls, switches; with "
+                 "--count-first also\n"
+                 "the start-up. --wide adds intervals and differences, paired by trace.",
         .opts = opts,
         .example =
             "abrd eval --policy buffer,mpc,oracle --profile all\n"
             "abrd eval --policy moe,mpc,oracle --report scores.html\n"
             "abrd eval --policy moe --trajectories moe.jsonl --detail obs,probs\n"
-            "abrd eval --policy moe --mu-draws 200\n"
+            "abrd eval --policy moe --draws 200\n"
             "abrd eval --policy moe:old.safetensors,moe:new.safetensors --routing\n"
             "abrd eval --gain moe --traces DIR --video DIR --json -",
     };

@@ -47,8 +47,14 @@ static void put_draw(struct out *o, const struct eval_sampled_draw *w, const cha
                      const char *set, int n)
 {
     char name[64];
-    snprintf(name, sizeof name, "%.3f,%.3f,%.3f", w->qoe.mu_quality, w->qoe.mu_switch,
-             w->qoe.mu_stall);
+    double weight[QOE_WEIGHTS];
+    qoe_weights(weight, &w->qoe);
+    if (w->qoe.utility == QOE_POINTS)
+        snprintf(name, sizeof name, "%.3f,%.3f,%.3f,%.3f", weight[0], weight[1],
+                 weight[2], weight[3]);
+    else
+        snprintf(name, sizeof name, "%.3f,%.3f,%.3f", w->qoe.mu_quality, w->qoe.mu_switch,
+                 w->qoe.mu_stall);
     out_row(o);
     out_cells(o, "policy=%s profile=%s set=%s n=%d mean_qoe=%.3f bar=%s bar_qoe=%.3f",
               policy, name, set, n, w->mean, BARS[w->bar], w->bar_mean);
@@ -73,8 +79,12 @@ int eval_draws_run(struct out *o, const struct eval_draws *d, const struct algo_
     struct eval_sampled result[FIELD_LIST_MAX];
     int rc = eval_sampled_run(result, &c, ctx, d->corpus, d->video, cfg, e);
     if (rc) return rc;
-    out_say(o, "QoE per chunk with weights of sum 1; rows named by weights (quality, "
-               "switch, stall) are the worst draws of a policy");
+    out_say(o,
+            "QoE per chunk with %s; rows named by weights are the worst draws of a "
+            "policy",
+            d->utility == QOE_POINTS
+                ? "weights (quality, switches, stalls, startup) relative to standard"
+                : "weights (quality, switches, stalls) of sum 1");
     for (int p = 0; p < n; p++) {
         put_summary(o, &result[p], judged[p], d->corpus->name);
         for (int i = 0; i < d->worst && i < result[p].n; i++)

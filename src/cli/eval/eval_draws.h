@@ -1,4 +1,4 @@
-/* eval_draws.h - abrd eval --mu-draws: scores policies on weights drawn at random.
+/* eval_draws.h - abrd eval --draws and --mu-draws: scores policies on weights drawn at random.
  *
  * A row per policy: the share of draws on which it is not below the best of buffer, bola and mpc with
  * the same weights, and the mean difference. Then the draws on which it did worst.

@@ -125,10 +125,16 @@ static void put_table(struct report *r, const struct eval_sessions *s)
         report_cell(r, "policy", "%s", row->policy);
         report_int(r, "traces", row->n);
         report_interval(r, "QoE per chunk", row->mean_qoe, row->ci_lo, row->ci_hi, 3);
+        report_real(r, "quality [points]", row->quality, 1);
         report_real(r, "Mbit/s", row->bitrate_mbps, 3);
-        report_real(r, "stall [s]", row->stall_s, 4);
-        report_real(r, "switch [Mbit/s]", row->switch_mbps, 3);
-        report_real(r, "chunks stalled", row->stalled, 4);
+        report_real(r, "stall ratio [%]", 100 * row->stall_ratio, 2);
+        report_int(r, "link-bound", row->link_bound);
+        report_real(r, "stall ratio without them [%]", 100 * row->stall_ratio_carried, 2);
+        report_real(r, "switches per minute", row->switches_per_min, 2);
+        if (s->cfg->count_first) {
+            report_real(r, "start-up, median [s]", row->startup_median_s, 2);
+            report_real(r, "start-up, p90 [s]", row->startup_p90_s, 2);
+        }
         if (best && best != row)
             report_real(r, "below the oracle", best->mean_qoe - row->mean_qoe, 3);
     }
@@ -176,45 +182,66 @@ static void put_gap(struct report *r, const struct eval_sessions *s, double *los
     }
 }
 
-static void put_parts(struct report *r, const struct eval_sessions *s)
+/* What a viewer sees, one panel each. */
+enum measure { QUALITY, STALLS, SWITCHES, STARTUP, MEASURES };
+
+static double measure_of(const struct eval_row *row, enum measure which)
 {
-    const char *names[FIELD_LIST_MAX];
-    double part[3][FIELD_LIST_MAX];
-    static const char *const what[3] = {"bitrate [Mbit/s]", "switches [Mbit/s]",
-                                        "stalls [s]"};
-    report_figure(r, "parts", "The parts of QoE",
-                  "Means per chunk, before the profile's weights.");
-    for (int i = 0; i < s->n_profiles; i++) {
-        for (int p = 0; p < s->n_policies; p++) {
-            const struct eval_row *row = row_of(s, i, p);
-            names[p] = row->policy;
-            part[0][p] = row->bitrate_mbps;
-            part[1][p] = row->switch_mbps;
-            part[2][p] = row->stall_s;
-        }
-        report_panel(r, &(struct report_panel){
-                            .title = s->n_profiles > 1 ? s->profiles[i].name : NULL,
-                            .x = {.label = "policy"},
-                            .y = {.label = "per chunk"},
-                            .category = names,
-                            .categories = s->n_policies});
-        for (int k = 0; k < 3; k++)
-            report_series(r, &(struct report_series){.name = what[k],
-                                                     .kind = REPORT_BARS,
-                                                     .n = s->n_policies,
-                                                     .y = part[k]});
+    switch (which) {
+    case QUALITY:
+        return row->quality;
+    case STALLS:
+        return 100 * row->stall_ratio;
+    case SWITCHES:
+        return row->switches_per_min;
+    default:
+        return row->startup_p90_s;
     }
 }
 
-static void put_scatter(struct report *r, const struct eval_sessions *s)
+static void put_measures(struct report *r, const struct eval_sessions *s)
 {
-    report_figure(r, "stalls", "Stalls against bitrate",
+    static const char *const what[MEASURES] = {"quality [points]", "stall ratio [%]",
+                                               "switches per minute",
+                                               "start-up, p90 [s]"};
+    const char *names[FIELD_LIST_MAX];
+    double y[FIELD_LIST_MAX];
+    for (int p = 0; p < s->n_policies; p++)
+        names[p] = row_of(s, 0, p)->policy;
+    report_figure(r, "viewers", "What viewers see",
+                  "Over all traces. Stalls include those of link-bound sessions.");
+    for (int m = 0; m < (s->cfg->count_first ? MEASURES : STARTUP); m++) {
+        report_panel(r, &(struct report_panel){.title = what[m],
+                                               .x = {.label = "policy"},
+                                               .y = {.label = what[m]},
+                                               .category = names,
+                                               .categories = s->n_policies});
+        for (int i = 0; i < s->n_profiles; i++) {
+            for (int p = 0; p < s->n_policies; p++)
+                y[p] = measure_of(row_of(s, i, p), (enum measure)m);
+            report_series(r, &(struct report_series){.name = s->profiles[i].name,
+                                                     .kind = REPORT_BARS,
+                                                     .n = s->n_policies,
+                                                     .y = y});
+        }
+    }
+}
+
+/* x, y: (traces) scratch */
+static void put_scatter(struct report *r, const struct eval_sessions *s, double *x,
+                        double *y)
+{
+    report_figure(r, "stalls", "Stalls against quality",
                   "A point is one trace: down and to the right is better.");
     for (int i = 0; i < s->n_profiles; i++) {
-        put_panel(r, s, i, "mean bitrate [Mbit/s]", "stall per chunk [s]");
+        put_panel(r, s, i, "quality [points]", "stalls of the session [s]");
         for (int p = 0; p < s->n_policies; p++) {
             const struct eval_row *row = row_of(s, i, p);
-            page_points(r, row->policy, row->trace_bitrate, row->trace_stall, row->n);
+            for (int k = 0; k < row->n; k++) {
+                x[k] = row->seen[k].quality;
+                y[k] = row->seen[k].stall_s;
+            }
+            page_points(r, row->policy, x, y, row->n);
         }
     }
 }
@@ -321,8 +348,8 @@ int eval_sessions_page(const struct eval_sessions *s, const char *path, struct e
                  s->cfg->count_first ? "counted" : "at level 1, not counted");
     put_table(r, s);
     put_cdf(r, s);
-    put_parts(r, s);
-    put_scatter(r, s);
+    put_measures(r, s);
+    put_scatter(r, s, x, x + n);
     put_gap(r, s, x);
     rc = put_timelines(r, s, x, x + n, e);
     if (!rc) rc = page_write(r, path, e);

@@ -2,8 +2,9 @@
  * and a page with charts (--report).
  *
  * The page NAME.html, with NAME.csv and NAME.json next to it (report/report.h), holds: the scores, the
- * distribution of QoE over traces, its parts, stalls against bitrate, the gap to the oracle if it is
- * among the policies, and the timelines of one policy on its best, median and worst trace.
+ * distribution of QoE over traces, what viewers see (eval.h), stalls against quality, the gap to the
+ * oracle if it is among the policies, and the timelines of one policy on its best, median and worst
+ * trace.
  *
  * Sessions are played again, one after the other: the emulator is deterministic.
  * Errors: those of the modules. Threads: main thread. */

@@ -24,15 +24,87 @@ TEST(table_has_a_row_per_policy_and_profile)
         ck_assert_msg(strstr(r.text, rows[i]) != NULL, "no %s in\n%s", rows[i] + 1,
                       r.text);
     ck_assert_ptr_nonnull(
-        strstr(r.text, "policy,profile,set,n,mean_qoe,ci_lo,ci_hi,bitrate_mbps,"
-                       "stall_s,switch_mbps,stalled,session_stall_s,diff,diff_lo,"
-                       "diff_hi,stall_diff,stall_diff_lo,stall_diff_hi\n"));
+        strstr(r.text, "policy,profile,set,n,mean_qoe,ci_lo,ci_hi,bitrate_mbps,quality,"
+                       "stall_ratio,stall_ratio_carried,link_bound,switches_per_min,"
+                       "startup_median_s,startup_p90_s,stall_s,switch_mbps,stalled,"
+                       "session_stall_s,diff,diff_lo,diff_hi,stall_diff,stall_diff_lo,"
+                       "stall_diff_hi"));
     program_free(&r);
 
     program_expect("eval " GOLDEN " --policy fixed-0 --json - 2> /dev/null",
                    OPT_EXIT_DONE, "{\"rows\":");
     program_expect("eval " GOLDEN " --policy fixed-0 --mu 1,0,0", OPT_EXIT_DONE,
                    "custom");
+}
+
+static size_t longest_line(const char *text)
+{
+    size_t longest = 0;
+    while (*text) {
+        size_t n = strcspn(text, "\n");
+        if (n > longest) longest = n;
+        text += n + (text[n] == '\n');
+    }
+    return longest;
+}
+
+TEST(table_is_brief)
+{
+    struct program_result r = program_run(
+        "eval " GOLDEN " --policy buffer,fixed-0 --profile live --count-first");
+    ck_assert_int_eq(r.code, OPT_EXIT_DONE);
+    ck_assert_msg(strstr(r.text, "\npolicy     QoE") != NULL, "%s", r.text);
+    ck_assert_msg(
+        strstr(r.text, "gain  quality  stall %  switches/min  start s (p90)\n") != NULL,
+        "%s", r.text);
+    ck_assert_ptr_null(strstr(r.text, "mean_qoe"));
+    program_free(&r);
+
+    /* with all profiles it fits a window of 100 columns */
+    r = program_run("eval " GOLDEN " --policy mpc,oracle --profile all,papers "
+                    "--count-first");
+    ck_assert_int_eq(r.code, OPT_EXIT_DONE);
+    const char *table = strstr(r.text, "\npolicy");
+    ck_assert_ptr_nonnull(table);
+    ck_assert_msg(longest_line(table) <= 100, "%s", r.text);
+    ck_assert_ptr_nonnull(strstr(table, "Mbit/s"));
+    program_free(&r);
+
+    r = program_run("eval " GOLDEN " --policy buffer,fixed-0 --wide");
+    ck_assert_ptr_nonnull(strstr(r.text, "mean_qoe"));
+    ck_assert_ptr_nonnull(strstr(r.text, "stall_ratio_carried"));
+    ck_assert_ptr_null(strstr(r.text, "switches/min"));
+    program_free(&r);
+}
+
+TEST(sessions_bound_by_their_link_are_told_apart)
+{
+    const char *bound = "in parentheses: without";
+    program_expect("eval --traces test/golden/traces --policy fixed-0 --ladder 2500,5000",
+                   OPT_EXIT_DONE, bound);
+    struct program_result r = program_run(
+        "eval --traces test/golden/traces --policy fixed-0 --ladder 100,5000");
+    ck_assert_ptr_null(strstr(r.text, bound));
+    program_free(&r);
+}
+
+/* A percentage only where both means are positive. */
+TEST(gain_is_a_percentage_or_a_difference)
+{
+    program_expect("eval " GOLDEN " --policy fixed-0,fixed-1 --profile standard",
+                   OPT_EXIT_DONE, " %");
+    program_expect("eval " GOLDEN
+                   " --policy fixed-5,fixed-0 --weights quality=0 --json - "
+                   "2> /dev/null",
+                   OPT_EXIT_DONE, "\"diff\"");
+    struct program_result r = program_run(
+        "eval " GOLDEN
+        " --policy fixed-5,fixed-0 --weights quality=0 --json - 2> /dev/null");
+    ck_assert_ptr_null(strstr(r.text, "gain_over"));
+    program_free(&r);
+    r = program_run("eval " GOLDEN " --policy fixed-0,fixed-1 --json - 2> /dev/null");
+    ck_assert_ptr_nonnull(strstr(r.text, "\"gain_over\": \"fixed-0\""));
+    program_free(&r);
 }
 
 /* The default includes abrd's own policy; without its file the other policies are scored. */
@@ -76,7 +148,7 @@ TEST(utility_and_weights_reach_the_emulator)
 TEST(gain_compares_with_the_better_mpc)
 {
     struct program_result r =
-        program_run("eval " GOLDEN " --gain mpc --policy rate --profile papers");
+        program_run("eval " GOLDEN " --gain mpc --policy rate --profile papers --wide");
     ck_assert_int_eq(r.code, OPT_EXIT_DONE);
     ck_assert_ptr_nonnull(strstr(r.text, "gain_over"));
     ck_assert_ptr_nonnull(strstr(r.text, "documentary+live+news"));
@@ -130,6 +202,11 @@ TEST(drawn_weights)
     program_expect("eval --mu-draws 5 --policy bola", OPT_EXIT_USAGE,
                    "name one, as in --policy moe");
     program_expect("eval --mu-draws 5 --profile live", OPT_EXIT_USAGE, "--profile");
+    program_expect("eval " GOLDEN " --policy rate --draws 2 --worst 1 --csv -",
+                   OPT_EXIT_DONE, "\nrate,drawn,traces,7,2,");
+    program_expect("eval --draws 5 --mu-draws 5 --policy rate", OPT_EXIT_USAGE,
+                   "cannot be combined");
+    program_expect("eval --draws 5 --weights quality=2", OPT_EXIT_USAGE, "--weights");
     program_expect("eval --mu-draws 5 --policy oracle", OPT_EXIT_USAGE, "oracle");
 }
 
@@ -177,7 +254,7 @@ TEST(a_page_and_every_chunk)
     ck_assert_ptr_null(strstr(page, "index.html")); /* it stands alone */
     ck_assert_ptr_null(fopen(tmpdir_path(dir, "index.html"), "r"));
     static const char *const drawn[] = {"\ncdf,live,mpc,",
-                                        "\nparts,news,",
+                                        "\nviewers,stall ratio [%],news,",
                                         "\nstalls,live,oracle,",
                                         "\ngap,news,buffer,",
                                         "\ntimeline-best,rates,throughput,",
@@ -283,6 +360,8 @@ TEST(mistakes_are_named)
 }
 
 SUITE_WITHIN(cli_eval_cmd_eval, 60, table_has_a_row_per_policy_and_profile,
+             table_is_brief, gain_is_a_percentage_or_a_difference,
+             sessions_bound_by_their_link_are_told_apart,
              without_options_the_shipped_policy_is_scored,
              utility_and_weights_reach_the_emulator, gain_compares_with_the_better_mpc,
              gain_over_a_bar_of_ones_own, oracle_gives_shares, drawn_weights,
