@@ -180,7 +180,14 @@ static int remote_open(void *self, struct session_opened *out,
     json_t *body = json_pack("{so sf si sf}", "ladder_kbps",
                              numbers(in->ladder_kbps, in->levels), "chunk_s", in->chunk_s,
                              "chunks", in->chunks, "buffer_max_s", in->buffer_max_s);
-    if (in->has_mu) {
+    if (in->has_mu && in->qoe.utility == QOE_POINTS) {
+        double weight[QOE_WEIGHTS];
+        json_t *weights = json_object();
+        qoe_weights(weight, &in->qoe);
+        for (int i = 0; i < QOE_WEIGHTS; i++)
+            json_object_set_new(weights, qoe_weight_names[i], json_real(weight[i]));
+        json_object_set_new(body, "weights", weights);
+    } else if (in->has_mu) {
         double mu[3] = {in->qoe.mu_quality, in->qoe.mu_switch, in->qoe.mu_stall};
         json_object_set_new(body, "mu", numbers(mu, 3));
         json_object_set_new(body, "utility",

@@ -55,7 +55,7 @@ static struct emulate emulate_default(void)
     };
 }
 
-/* Viewers with --mu, the last ones with a hint, have a profile with experts of its own. */
+/* Viewers with --weights or --mu, the last ones with a hint, have a profile with experts of its own. */
 static void name_added(const struct emulate *o, struct viewers_profile *p)
 {
     snprintf(p->name, sizeof p->name, "%s", o->grow);
@@ -81,18 +81,19 @@ static int read_profiles(struct emulate *o, struct err *e)
 
     struct setup_profile found[SETUP_PROFILES];
     int n = 0;
-    if (!hintless || o->setup.profiles.n || o->setup.mu)
+    if (!hintless || o->setup.profiles.n || o->setup.mu || o->setup.weights.n)
         n = setup_profiles(found, &o->setup, "all", e);
     if (n < 0) return n;
     for (int i = 0; i < n; i++) {
         struct viewers_profile *p = &o->crowd.profile[i];
         memcpy(p->name, found[i].name, sizeof found[i].name);
         p->qoe = found[i].qoe;
-        /* a name means linear utility; everything else is sent as weights */
-        p->custom = !qoe_find(p->name) || p->qoe.utility != QOE_LINEAR;
+        /* a name means the daemon's weights; everything else is sent as weights */
+        const struct qoe_profile *named = qoe_find(p->name);
+        p->custom = !named || !qoe_same(&named->qoe, &p->qoe);
     }
     if (o->grow) name_added(o, &o->crowd.profile[n - 1]);
-    if (hintless) o->crowd.profile[n++].qoe = qoe_find("pensieve")->qoe;
+    if (hintless) o->crowd.profile[n++].qoe = *qoe_standard();
     o->crowd.n_profiles = n;
     return 0;
 }
@@ -157,6 +158,13 @@ static int open_backend(struct backend *backend, const struct emulate *o,
     return backend_local(backend, &c, e);
 }
 
+static void brief_who(struct out *rows, const char *mode, const char *profile, int n)
+{
+    if (mode) out_brief(rows, "untagged", true, "%s", mode);
+    out_brief(rows, "profile", true, "%s", profile);
+    out_brief(rows, "viewers", false, "%d", n);
+}
+
 /* The mean over all profiles, each on its own scale (qoe_chunk_range). */
 static void print_scaled(struct out *rows, const struct viewers_cfg *c,
                          const struct viewers_result *r, const char *mode)
@@ -168,10 +176,34 @@ static void print_scaled(struct out *rows, const struct viewers_cfg *c,
         scaled += p->room > 0 ? p->viewers * p->gain / p->room : 0;
         viewers += p->viewers;
     }
+    scaled /= viewers ? viewers : 1;
     out_row(rows);
     out_cells(rows, "untagged=%s policy=%s profile=%s set=%s n=%d scaled=%.4f", mode,
-              "moe", "together", c->corpus->name, viewers,
-              scaled / (viewers ? viewers : 1));
+              "moe", "together", c->corpus->name, viewers, scaled);
+    brief_who(rows, mode, "together", viewers);
+    out_brief(rows, "scaled", false, "%.4f", scaled);
+}
+
+/* What the viewers of a profile saw, as columns and as brief cells. */
+static void print_seen(struct out *rows, const struct viewers_row *p, const char *mode)
+{
+    double n = p->chunks ? (double)p->chunks : 1;
+    double stall_ratio = p->stall_s / (p->stall_s + p->media_s);
+    double minutes = p->media_s / 60;
+    double per_min = (double)p->switches / minutes, by_player = (double)p->by_player / n;
+    out_cells(rows,
+              "quality=%.2f stall_ratio=%.4f switches_per_min=%.2f startup_median_s=%.2f "
+              "startup_p90_s=%.2f by_player=%.4f",
+              p->quality / n, stall_ratio, per_min, p->startup_median_s, p->startup_p90_s,
+              by_player);
+    out_brief(rows, "start s (p90)", false, "%.2f (%.2f)", p->startup_median_s,
+              p->startup_p90_s);
+    out_brief(rows, "stall %", false, "%.2f", 100 * stall_ratio);
+    out_brief(rows, "quality", false, "%.1f", p->quality / n);
+    out_brief(rows, "switches/min", false, "%.2f", per_min);
+    out_brief(rows, "player %", false, "%.1f", 100 * by_player);
+    if (p->room > 0) out_real(rows, "scaled", p->gain / p->room, 4);
+    if (p->room > 0 && mode) out_brief(rows, "scaled", false, "%.4f", p->gain / p->room);
 }
 
 /* mode NULL: there is no comparison. */
@@ -182,21 +214,26 @@ static void print_crowd(struct out *rows, const struct viewers_cfg *c,
     for (int i = 0; i < c->n_profiles; i++) {
         const struct viewers_row *p = &r->profile[i];
         double n = p->chunks ? (double)p->chunks : 1;
+        const char *name = c->profile[i].name[0] ? c->profile[i].name : HINTLESS;
         out_row(rows);
         if (mode) out_text(rows, "untagged", mode);
         out_cells(rows,
                   "policy=%s profile=%s set=%s door=%s n=%d chunks=%lld mean_qoe=%.3f "
                   "bitrate_mbps=%.3f stall_s=%.4f switch_mbps=%.3f sampled=%.2f",
-                  "moe", c->profile[i].name[0] ? c->profile[i].name : HINTLESS,
-                  c->corpus->name, door, p->viewers, (long long)p->chunks, p->reward / n,
-                  p->bitrate_mbps / n, p->stall_s / n, p->switch_mbps / n,
+                  "moe", name, c->corpus->name, door, p->viewers, (long long)p->chunks,
+                  p->reward / n, p->bitrate_mbps / n, p->stall_s / n, p->switch_mbps / n,
                   (double)p->sampled / n);
         char crc[16];
         snprintf(crc, sizeof crc, "%08x", (unsigned)p->levels_crc);
         out_text(rows, "levels_crc", crc);
-        if (p->room > 0) out_real(rows, "scaled", p->gain / p->room, 4);
+        brief_who(rows, mode, name, p->viewers);
+        print_seen(rows, p, mode);
     }
     if (mode) print_scaled(rows, c, r, mode);
+    out_say(rows,
+            "start s: median and 90th percentile of viewers; stall %%: of stalled and "
+            "played time;\nquality: 0 to 100; player %%: chunks that the daemon did "
+            "not decide");
     out_say(rows, "policy versions %llu .. %llu, levels crc %08x",
             (unsigned long long)r->first_policy, (unsigned long long)r->last_policy,
             (unsigned)r->levels_crc);
@@ -263,6 +300,19 @@ static void print_row(struct out *rows, const struct eval_row *r, const char *po
               "bitrate_mbps=%.3f stall_s=%.4f switch_mbps=%.3f",
               policy, r->profile, set, r->n, r->mean_qoe, r->ci_lo, r->ci_hi,
               r->bitrate_mbps, r->stall_s, r->switch_mbps);
+    out_cells(rows,
+              "quality=%.2f stall_ratio=%.4f switches_per_min=%.2f startup_median_s=%.2f "
+              "startup_p90_s=%.2f",
+              r->quality, r->stall_ratio, r->switches_per_min, r->startup_median_s,
+              r->startup_p90_s);
+    out_brief(rows, "profile", true, "%s", r->profile);
+    out_brief(rows, "scored", true, "%s", policy);
+    out_brief(rows, "start s (p90)", false, "%.2f (%.2f)", r->startup_median_s,
+              r->startup_p90_s);
+    out_brief(rows, "stall %", false, "%.2f", 100 * r->stall_ratio);
+    out_brief(rows, "quality", false, "%.1f", r->quality);
+    out_brief(rows, "switches/min", false, "%.2f", r->switches_per_min);
+    out_brief(rows, "QoE", false, "%.2f", r->mean_qoe);
 }
 
 static void add_scores(struct gap *g, const struct scores *s, double scale)
@@ -309,13 +359,21 @@ static int fetch_weights(char *path, size_t size, struct backend *backend,
     return rc;
 }
 
-/* All profiles: a trace counts with the sum over profiles, each divided by the sum of its weights, so
- * that larger weights do not count more. */
+/* The scale of a profile's QoE, by which it is divided, so that larger weights do not count more. */
+static double profile_scale(const struct qoe *k)
+{
+    return k->utility == QOE_POINTS ? k->mu_quality
+                                    : k->mu_quality + k->mu_switch + k->mu_stall;
+}
+
+/* All profiles: a trace counts with the sum over profiles, each on its scale. */
 static void print_together(struct out *rows, const struct gap *g, const struct emulate *o)
 {
     out_row(rows);
     out_cells(rows, "policy=%s profile=%s set=%s n=%d", "after", "together",
               o->other->name, g->n);
+    out_brief(rows, "profile", true, "together");
+    out_brief(rows, "scored", true, "after");
     gap_print(rows, g, o->seed);
 }
 
@@ -331,11 +389,10 @@ static int score_one(struct out *rows, struct gap *all, const struct emulate *o,
         if (rc) return rc;
         learned = own;
     }
-    const struct qoe *k = &profile->qoe;
     struct scores s = {0};
     int rc = score_profile(&s, o, learned, profile, e);
     if (!rc) rc = print_scores(rows, &s, o->other->name, o->seed, e);
-    if (!rc) add_scores(all, &s, k->mu_quality + k->mu_switch + k->mu_stall);
+    if (!rc) add_scores(all, &s, profile_scale(&profile->qoe));
     scores_free(&s);
     if (learned == own) unlink(own);
     return rc;
@@ -444,7 +501,8 @@ static const char *contradiction(const struct emulate *o)
         const char *what;
     } all[] = {
         {o->setup.traces && o->kind, "--traces and --kind cannot be combined"},
-        {o->grow && !o->setup.mu, "--grow needs --mu"},
+        {o->grow && !o->setup.mu && !o->setup.weights.n,
+         "--grow needs --mu or --weights"},
         {o->grow && o->save && (o->silent || !o->learn),
          "--grow with --save needs --learn, and excludes --silent"},
         {o->grow && o->server && (o->score || o->save),
@@ -470,19 +528,15 @@ int cmd_emulate(int argc, char **argv)
         {"viewers", "N", "number of viewers", FIELD_TO(o.viewers), .lo = 1, .hi = 1e6},
         {"at-once", "N", "number of viewers that watch at the same time",
          FIELD_TO(o.at_once), .lo = 1, .hi = 1e4},
-        {"profile", "A,B",
-         "profiles of the viewers: documentary, live, news, pensieve, all, or untagged "
-         "for no hint (default: all)",
+        {"profile", "A,B", SETUP_PROFILE_HELP "; untagged: no hint (default: all)",
          FIELD_TO(o.profiles)},
-        {"mu", "Q,W,S", "add viewers with these weights of quality, switches and stalls",
-         FIELD_TO(o.setup.mu)},
-        {"utility", "NAME", "quality of a bitrate: linear, log or pamoe",
-         FIELD_TO(o.setup.utility)},
+        SETUP_WEIGHTS(o.setup),
         {"grow", "NAME",
-         "make the viewers of --mu a profile of this name with added experts",
+         "make the viewers of --weights or --mu a profile of this name with added "
+         "experts",
          FIELD_TO(o.grow)},
         {"silent", NULL,
-         "do not play the viewers of --mu, to compare what the other viewers get",
+         "do not ask for the viewers of --grow, to compare what the other viewers get",
          FIELD_TO(o.silent)},
         {"no-hint", "SHARE", "share of the viewers without a hint",
          FIELD_TO(o.crowd.no_hint), .lo = 0, .hi = 1},
@@ -549,9 +603,11 @@ int cmd_emulate(int argc, char **argv)
          .shown = "one per processor"},
         {"seed", "N", "seed of links, start points and exploration", FIELD_TO(o.seed)},
         {"report", "FILE.html",
-         "HTML page with the viewers' QoE and timelines, with CSV and JSON next to it",
+         "HTML page with what the viewers saw and timelines, with CSV and JSON next to "
+         "it",
          FIELD_TO(o.report)},
         OPT_QUIET(o.quiet),
+        OUT_WIDE(o.out),
         OUT_OPTIONS(o.out),
         {0},
     };
@@ -559,16 +615,20 @@ int cmd_emulate(int argc, char **argv)
         .name = "emulate",
         .about =
             "Plays emulated viewers whose decisions come from a daemon (--server), or "
-            "from the\n"
-            "same code in this process. Prints the QoE of the viewers. Without learning, "
+            "from "
             "the\n"
-            "same seed gives the same levels both ways: compare the levels_crc. --grow "
-            "adds\n"
-            "experts to the policy for one profile; only these learn from its viewers. "
-            "With\n"
-            "--silent the levels_crc of the other viewers shows that nothing changes for "
-            "them.\n"
-            "--score with --learn prints how much of the gap to the oracle was closed.",
+            "same code in this process. Prints what the viewers saw, per profile. --wide "
+            "adds the\n"
+            "QoE and what concerns learning. Without learning, the same seed gives the "
+            "same\n"
+            "levels both ways: compare the levels_crc. --grow adds experts to the policy "
+            "for one\n"
+            "profile; only these learn from its viewers. With --silent the levels_crc of "
+            "the other\n"
+            "viewers shows that nothing changes for them. --score with --learn prints "
+            "how "
+            "much of\n"
+            "the gap to the oracle was closed.",
         .opts = opts,
         .example = "abrd emulate --viewers 100 --profile news,untagged\n"
                    "abrd emulate --server http://127.0.0.1:8080 --viewers 100\n"

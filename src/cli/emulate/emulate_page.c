@@ -1,5 +1,6 @@
 #include "cli/emulate/emulate_page.h"
 
+#include "base/stats.h"
 #include "cli/page.h"
 
 #include <stdio.h>
@@ -10,7 +11,10 @@ enum { TIME, BUFFER, MBPS, THROUGHPUT, STALL, COLUMNS };
 
 struct seen {
     int n, profile;
-    double elapsed_s, buffer_s, qoe, mbps, change, stall_s; /* sums, except buffer_s */
+    double elapsed_s, buffer_s;   /* now */
+    double qoe, quality, stall_s; /* sums; stalls without the start-up (abr/eval.h) */
+    double startup_s, media_s;
+    int switches;
 };
 
 struct emulate_page {
@@ -58,9 +62,13 @@ static void keep_chunk(void *ctx, int viewer, int profile, const struct player *
     s->elapsed_s += slept_s > 1e-9 ? slept_s : 0.0;
     s->buffer_s = v->buffer_s;
     s->qoe += player->last.reward;
-    s->mbps += mbps;
-    s->change += player->last.change;
-    s->stall_s += player->last.stall_s;
+    s->quality += player->now.points;
+    s->media_s += v->chunk_s;
+    if (s->n)
+        s->stall_s += player->last.stall_s;
+    else
+        s->startup_s = player->last.stall_s;
+    s->switches += s->n && player->now.kbps != player->before.kbps;
     s->n++;
 }
 
@@ -101,51 +109,81 @@ static const char *profile_name(const struct viewers_cfg *crowd, int profile)
     return *name ? name : "untagged";
 }
 
-/* Means per chunk of a profile's viewers, and their numbers (who); returns how many. */
-static int gather(const struct emulate_page *p, int profile, double *qoe, double *mbps,
-                  double *stall_s, double *who)
+/* Of a profile's viewers: means per chunk, stalls of the session, start-ups and their numbers (who).
+ * (viewers) each. */
+struct gathered {
+    double *qoe, *quality, *stall_s, *startup_s, *who;
+};
+
+/* Returns how many there are. */
+static int gather(struct gathered *out, const struct emulate_page *p, int profile)
 {
     int n = 0;
     for (int i = 0; i < p->viewers; i++) {
         const struct seen *s = &p->seen[i];
         if (!s->n || s->profile != profile) continue;
-        qoe[n] = s->qoe / s->n;
-        mbps[n] = s->mbps / s->n;
-        stall_s[n] = s->stall_s / s->n;
-        who[n++] = i;
+        out->qoe[n] = s->qoe / s->n;
+        out->quality[n] = s->quality / s->n;
+        out->stall_s[n] = s->stall_s;
+        out->startup_s[n] = s->startup_s;
+        out->who[n++] = i;
     }
     return n;
 }
 
-static void put_parts(const struct emulate_page *p, const struct viewers_cfg *crowd)
+enum measure { QUALITY, STALLS, SWITCHES, STARTUP, MEASURES };
+
+/* What the viewers of a profile saw, in the words of `abrd eval`. */
+static void measure(double out[MEASURES], const struct emulate_page *p, int profile,
+                    struct gathered *g)
 {
-    const char *names[VIEWERS_PROFILES];
-    double part[3][VIEWERS_PROFILES] = {{0}}, chunks[VIEWERS_PROFILES] = {0};
-    static const char *const what[3] = {"bitrate [Mbit/s]", "change of quality",
-                                        "stalls [s]"};
+    double chunks = 0, quality = 0, stall_s = 0, media_s = 0, switches = 0;
     for (int i = 0; i < p->viewers; i++) {
         const struct seen *s = &p->seen[i];
-        part[0][s->profile] += s->mbps;
-        part[1][s->profile] += s->change;
-        part[2][s->profile] += s->stall_s;
-        chunks[s->profile] += s->n;
+        if (s->profile != profile) continue;
+        chunks += s->n;
+        quality += s->quality;
+        stall_s += s->stall_s;
+        media_s += s->media_s;
+        switches += s->switches;
     }
+    for (int m = 0; m < MEASURES; m++)
+        out[m] = 0;
+    int n = gather(g, p, profile);
+    if (!n) return;
+    out[QUALITY] = quality / chunks;
+    out[STALLS] = 100 * stall_s / (stall_s + media_s);
+    out[SWITCHES] = 60 * switches / media_s;
+    out[STARTUP] = stats_percentile(g->startup_s, n, .9);
+}
+
+static void put_measures(const struct emulate_page *p, const struct viewers_cfg *crowd,
+                         struct gathered *g)
+{
+    static const char *const what[MEASURES] = {"quality [points]", "stall ratio [%]",
+                                               "switches per minute",
+                                               "start-up, p90 [s]"};
+    const char *names[VIEWERS_PROFILES];
+    double seen[VIEWERS_PROFILES][MEASURES], y[VIEWERS_PROFILES];
     for (int i = 0; i < crowd->n_profiles; i++) {
         names[i] = profile_name(crowd, i);
-        for (int k = 0; k < 3 && chunks[i] > 0; k++)
-            part[k][i] /= chunks[i];
+        measure(seen[i], p, i, g);
     }
-    report_figure(p->report, "parts", "The parts of QoE",
-                  "Means per chunk, before the profile's weights.");
-    report_panel(p->report, &(struct report_panel){.x = {.label = "profile"},
-                                                   .y = {.label = "per chunk"},
-                                                   .category = names,
-                                                   .categories = crowd->n_profiles});
-    for (int k = 0; k < 3; k++)
-        report_series(p->report, &(struct report_series){.name = what[k],
+    report_figure(p->report, "viewers", "What viewers see",
+                  "Over the viewers of a profile.");
+    for (int m = 0; m < MEASURES; m++) {
+        for (int i = 0; i < crowd->n_profiles; i++)
+            y[i] = seen[i][m];
+        report_panel(p->report, &(struct report_panel){.title = what[m],
+                                                       .x = {.label = "profile"},
+                                                       .y = {.label = what[m]},
+                                                       .category = names,
+                                                       .categories = crowd->n_profiles});
+        report_series(p->report, &(struct report_series){.name = what[m],
                                                          .kind = REPORT_BARS,
                                                          .n = crowd->n_profiles,
-                                                         .y = part[k]});
+                                                         .y = y});
+    }
 }
 
 static void put_viewer(const struct emulate_page *p, const struct viewers_cfg *crowd,
@@ -173,37 +211,43 @@ int emulate_page_write(struct emulate_page *p, const struct viewers_cfg *crowd,
                        struct err *e)
 {
     size_t n = (size_t)p->viewers;
-    double *x = calloc(4 * n, sizeof *x);
+    double *x = calloc(5 * n, sizeof *x);
     if (!x) return err_set(e, ERR_MEMORY, "no memory for %d viewers", p->viewers);
-    double *qoe = x, *mbps = x + n, *stall_s = x + 2 * n, *who = x + 3 * n;
+    struct gathered g = {x, x + n, x + 2 * n, x + 3 * n, x + 4 * n};
     struct report *r = p->report;
     report_param_int(r, "viewers", p->viewers);
     report_param(r, "traces", "%s, %d", crowd->corpus->name, crowd->corpus->n);
 
+    put_measures(p, crowd, &g);
+    report_figure(r, "startup", "Start-up over viewers",
+                  "The share of viewers who waited at most x for the first picture.");
+    for (int i = 0; i < crowd->n_profiles; i++) {
+        report_panel(r, &(struct report_panel){.title = profile_name(crowd, i),
+                                               .x = {.label = "start-up [s]"},
+                                               .y = {.label = "share of viewers"}});
+        page_distribution(r, profile_name(crowd, i), g.startup_s, gather(&g, p, i));
+    }
+    report_figure(r, "stalls", "Stalls against quality",
+                  "A point is one viewer: down and to the right is better.");
+    report_panel(r, &(struct report_panel){.x = {.label = "quality [points]"},
+                                           .y = {.label = "stalls of the session [s]"}});
+    for (int i = 0; i < crowd->n_profiles; i++)
+        page_points(r, profile_name(crowd, i), g.quality, g.stall_s, gather(&g, p, i));
     report_figure(r, "cdf", "QoE over viewers",
                   "The share of viewers whose mean QoE per chunk is at most x.");
     for (int i = 0; i < crowd->n_profiles; i++) {
         report_panel(r, &(struct report_panel){.title = profile_name(crowd, i),
                                                .x = {.label = "QoE per chunk"},
                                                .y = {.label = "share of viewers"}});
-        page_distribution(r, profile_name(crowd, i), qoe,
-                          gather(p, i, qoe, mbps, stall_s, who));
+        page_distribution(r, profile_name(crowd, i), g.qoe, gather(&g, p, i));
     }
-    put_parts(p, crowd);
-    report_figure(r, "stalls", "Stalls against bitrate",
-                  "A point is one viewer: down and to the right is better.");
-    report_panel(r, &(struct report_panel){.x = {.label = "mean bitrate [Mbit/s]"},
-                                           .y = {.label = "stall per chunk [s]"}});
-    for (int i = 0; i < crowd->n_profiles; i++)
-        page_points(r, profile_name(crowd, i), mbps, stall_s,
-                    gather(p, i, qoe, mbps, stall_s, who));
 
-    int first = gather(p, 0, qoe, mbps, stall_s, who);
-    page_sort(qoe, who, first);
+    int first = gather(&g, p, 0);
+    page_sort(g.qoe, g.who, first);
     if (first) {
-        put_viewer(p, crowd, "best", (int)who[first - 1]);
-        put_viewer(p, crowd, "median", (int)who[first / 2]);
-        put_viewer(p, crowd, "worst", (int)who[0]);
+        put_viewer(p, crowd, "best", (int)g.who[first - 1]);
+        put_viewer(p, crowd, "median", (int)g.who[first / 2]);
+        put_viewer(p, crowd, "worst", (int)g.who[0]);
     }
     free(x);
     return page_write(r, p->path, e);

@@ -33,6 +33,7 @@ void gap_print(struct out *rows, const struct gap *g, uint64_t seed)
               "gain=%.3f gain_lo=%.3f gain_hi=%.3f gap_closed=%.3f gap_lo=%.3f "
               "gap_hi=%.3f",
               won.mean, won.lo, won.hi, share.mean, share.lo, share.hi);
+    out_brief(rows, "closed %", false, "%.1f", 100 * share.mean);
 }
 
 void gap_free(struct gap *g)

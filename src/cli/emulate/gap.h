@@ -23,7 +23,8 @@ int gap_init(struct gap *g, int n, struct err *e) __attribute__((warn_unused_res
 /* QoE of each trace, (n) each; scale > 0: the sum of a profile's weights, or 1. */
 void gap_add(struct gap *g, const double *before, const double *after,
              const double *oracle, double scale);
-/* Adds columns to the row: gain, gain_lo, gain_hi, gap_closed, gap_lo, gap_hi. */
+/* Adds columns to the row: gain, gain_lo, gain_hi, gap_closed, gap_lo, gap_hi; the brief table has the
+ * share. */
 void gap_print(struct out *rows, const struct gap *g, uint64_t seed);
 void gap_free(struct gap *g);
 

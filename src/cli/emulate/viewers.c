@@ -3,6 +3,7 @@
 #include "abr/emulator/player.h"
 #include "base/bytes.h"
 #include "base/rng.h"
+#include "base/stats.h"
 #include "serve/session/limits.h"
 
 #include <math.h>
@@ -25,6 +26,7 @@ struct viewers_run {
     struct viewers_result *out;
     struct viewer *viewers; /* (at_once) */
     uint8_t *levels;        /* (viewers, chunks) */
+    double *startup_s;      /* (viewers) NaN: not started */
     int next, finished;
 };
 
@@ -139,12 +141,19 @@ static void count_chunk(struct viewers_run *c, struct viewer *v)
     if (c->cfg->chunk)
         c->cfg->chunk(c->cfg->chunk_ctx, (int)v->number, v->profile, &v->player);
     row->reward += last->reward;
-    row->bitrate_mbps += v->player.view.ladder_kbps[v->player.result.level] / 1000.0;
-    row->stall_s += last->stall_s;
-    row->switch_mbps += last->change;
     const struct view *view = &v->player.view;
-    if (view->chunk == 1)
-        return; /* the first chunk is not scaled: its download is no stall */
+    const struct qoe_level *now = &v->player.now, *before = &v->player.before;
+    row->bitrate_mbps += now->kbps / 1000.0;
+    row->quality += now->points;
+    row->media_s += view->chunk_s;
+    row->by_player += c->cfg->profile[v->profile].silent;
+    if (view->chunk == 1) { /* not scaled: its wait is the start-up, not a stall */
+        c->startup_s[v->number] = last->stall_s;
+        return;
+    }
+    row->stall_s += last->stall_s;
+    row->switch_mbps += fabs(now->kbps - before->kbps) / 1000.0;
+    row->switches += now->kbps != before->kbps;
     double carried = view->throughput_kbps[view->n_history - 1];
     struct qoe_range r =
         player_range(&v->player, &c->cfg->profile[v->profile].qoe, carried);
@@ -238,6 +247,22 @@ static void sum_checksums(struct viewers_run *c)
     }
 }
 
+/* scratch: (viewers) */
+static void sum_startups(struct viewers_run *c, double *scratch)
+{
+    for (int p = 0; p < c->cfg->n_profiles; p++) {
+        struct viewers_row *row = &c->out->profile[p];
+        int n = 0;
+        for (int i = 0; i < c->cfg->viewers; i++)
+            if (draw_profile(c->cfg, i) == p && isfinite(c->startup_s[i]))
+                scratch[n++] = c->startup_s[i];
+        row->startup_median_s = row->startup_p90_s = NAN;
+        if (!n) continue;
+        row->startup_median_s = stats_percentile(scratch, n, .5);
+        row->startup_p90_s = stats_percentile(scratch, n, .9);
+    }
+}
+
 int viewers_play(struct viewers_result *out, const struct viewers_cfg *cfg,
                  struct backend *backend, struct err *e)
 {
@@ -246,7 +271,12 @@ int viewers_play(struct viewers_result *out, const struct viewers_cfg *cfg,
     struct viewers_run c = {.cfg = cfg, .backend = backend, .out = out};
     c.viewers = calloc((size_t)cfg->at_once, sizeof *c.viewers);
     c.levels = calloc(n_levels, 1);
-    int rc = c.viewers && c.levels ? 0 : err_set(e, ERR_MEMORY, "out of memory");
+    c.startup_s = calloc(2 * (size_t)cfg->viewers, sizeof *c.startup_s);
+    int rc = c.viewers && c.levels && c.startup_s
+                 ? 0
+                 : err_set(e, ERR_MEMORY, "out of memory");
+    for (int i = 0; i < cfg->viewers && !rc; i++)
+        c.startup_s[i] = NAN;
 
     for (int64_t turn = 0; !rc && c.finished < cfg->viewers && !out->stopped; turn++) {
         for (int i = 0; i < cfg->at_once && !rc; i++) {
@@ -265,6 +295,8 @@ int viewers_play(struct viewers_result *out, const struct viewers_cfg *cfg,
     }
 
     if (!rc) sum_checksums(&c);
+    if (!rc) sum_startups(&c, c.startup_s + cfg->viewers);
+    free(c.startup_s);
     free(c.levels);
     free(c.viewers);
     return rc;

@@ -65,7 +65,11 @@ int viewers_lie_parse(enum viewers_lie *out, const char *text, struct err *e)
 struct viewers_row {
     int viewers;
     uint64_t chunks, sampled;
-    double reward, bitrate_mbps, stall_s, switch_mbps; /* sums over chunks */
+    uint64_t switches,
+        by_player; /* chunks at another level than the one before; not asked for */
+    double reward, bitrate_mbps, switch_mbps, quality; /* sums over chunks */
+    double stall_s, media_s;                /* sums; without the start-up (eval.h) */
+    double startup_median_s, startup_p90_s; /* over viewers; NaN: none */
     uint32_t levels_crc;  /* of the levels of this profile's viewers, in their order */
     double gain, room;    /* sums for qoe_chunk_range's scale */
     double mismatch;      /* largest |our reward - the daemon's| seen */

@@ -13,7 +13,7 @@
 
 TEST(bad_requests_say_what_to_do)
 {
-    program_expect("emulate --profile nobody", OPT_EXIT_FAILED, "not a built-in profile");
+    program_expect("emulate --profile tennis", OPT_EXIT_FAILED, "not a built-in profile");
     program_expect("emulate --kind 5g", OPT_EXIT_FAILED, "volatile-low");
     program_expect("emulate --kind lte --traces x", OPT_EXIT_USAGE, "cannot be combined");
     program_expect("emulate --learn --server http://127.0.0.1:1", OPT_EXIT_USAGE,
@@ -21,7 +21,7 @@ TEST(bad_requests_say_what_to_do)
     program_expect("emulate --server ftp://x", OPT_EXIT_FAILED, "is not a URL");
     program_expect("emulate --server http://127.0.0.1:1 --viewers 1", OPT_EXIT_FAILED,
                    "is `abrd serve` running?");
-    program_expect("emulate --grow cycling", OPT_EXIT_USAGE, "--grow needs --mu");
+    program_expect("emulate --grow mine", OPT_EXIT_USAGE, "--grow needs --mu");
     program_expect("emulate --silent", OPT_EXIT_USAGE, "--silent needs --grow");
     program_expect("emulate --mu 3,1,3 --grow Sports --viewers 1", OPT_EXIT_FAILED,
                    "a-z");
@@ -69,6 +69,42 @@ TEST(a_row_for_every_profile)
                    OPT_EXIT_DONE, "moe,untagged,traces,in process,9,432,");
 }
 
+static double number_of(const char *text, const char *key)
+{
+    const char *at = strstr(text, key);
+    ck_assert_msg(at != NULL, "no %s in %s", key, text);
+    return strtod(at + strlen(key), NULL);
+}
+
+/* The table in viewers' units; the QoE with --wide. Those who do not ask decide themselves. */
+TEST(rows_say_what_viewers_saw)
+{
+    struct program_result r = program_run("emulate --viewers 12 --profile live --quiet");
+    ck_assert_ptr_nonnull(
+        strstr(r.text, "profile  viewers  start s (p90)  stall %  quality  switches/min  "
+                       "player %\n"));
+    ck_assert_ptr_null(strstr(r.text, "mean_qoe"));
+    program_free(&r);
+    r = program_run("emulate --viewers 12 --profile live --quiet --wide");
+    ck_assert_ptr_nonnull(strstr(r.text, "mean_qoe"));
+    program_free(&r);
+
+    r = program_run("emulate --viewers 12 --profile live --quiet --json - 2> /dev/null");
+    double ratio = number_of(r.text, "\"stall_ratio\": "),
+           stall_s = number_of(r.text, "\"stall_s\": ");
+    ck_assert_double_eq_tol(ratio, stall_s / (stall_s + 4), 1e-9); /* chunks of 4 s */
+    ck_assert_double_gt(number_of(r.text, "\"startup_median_s\": "), 0);
+    ck_assert_double_ge(number_of(r.text, "\"startup_p90_s\": "),
+                        number_of(r.text, "\"startup_median_s\": "));
+    ck_assert_double_eq(number_of(r.text, "\"by_player\": "), 0);
+    program_free(&r);
+
+    r = program_run("emulate --viewers 12 --weights quality=2 --grow mine --silent "
+                    "--quiet --json - 2> /dev/null");
+    ck_assert_double_eq(number_of(r.text, "\"by_player\": "), 1);
+    program_free(&r);
+}
+
 /* Three viewers in ten lie, and none of the policies that get out is more than 3 % worse in the
  * exam than one before it. */
 TEST(lies_do_not_get_out)
@@ -112,7 +148,7 @@ TEST(learning_publishes_and_is_scored)
         dir,
         "emulate --kind volatile-low --links 8 --viewers 120 --learn --explore 1 "
         "--profile news --score 3 --save @/learned.safetensors --quiet",
-        OPT_EXIT_DONE, "gap_closed");
+        OPT_EXIT_DONE, "closed %");
 
     program_expect_in(dir, "eval --policy moe,moe:@/learned.safetensors --quiet",
                       OPT_EXIT_DONE, "learned.safetensors");
@@ -123,8 +159,8 @@ static void older_rows(char *out, size_t n, const char *args)
 {
     struct program_result r = program_run(args);
     ck_assert_int_eq(r.code, OPT_EXIT_DONE);
-    const char *from = strstr(r.text, "moe,standard,"),
-               *to = strstr(r.text, "moe,cycling,");
+    const char *from = strstr(r.text, "moe,documentary,"),
+               *to = strstr(r.text, "moe,mine,");
     ck_assert(from && to && from < to && (size_t)(to - from) < n);
     ck_assert_ptr_nonnull(strstr(r.text, "policy versions 1 .. 2"));
     snprintf(out, n, "%.*s", (int)(to - from), from);
@@ -137,10 +173,10 @@ TEST(older_profiles_do_not_notice_growth)
 {
     char with[2048], without[2048];
     older_rows(with, sizeof with,
-               "emulate --profile all --mu 3,1,3 --grow cycling --viewers 90 --learn "
+               "emulate --profile all --mu 3,1,3 --grow mine --viewers 90 --learn "
                "--explore 1 --quiet --csv -");
     older_rows(without, sizeof without,
-               "emulate --profile all --mu 3,1,3 --grow cycling --viewers 90 --learn "
+               "emulate --profile all --mu 3,1,3 --grow mine --viewers 90 --learn "
                "--explore 1 --quiet --csv - --silent");
     ck_assert_str_eq(with, without);
 }
@@ -151,12 +187,11 @@ TEST(a_added_profile_learns_and_is_scored)
     program_expect_in(
         dir,
         "emulate --kind volatile-low --links 8 --viewers 60 --learn --explore 1 "
-        "--mu 3,1,3 --grow cycling --score 3 --save @/grown.safetensors --quiet",
+        "--mu 3,1,3 --grow mine --score 3 --save @/grown.safetensors --quiet",
         OPT_EXIT_DONE, "after");
     program_expect_in(dir, "eval --policy moe,moe:@/grown.safetensors --quiet",
                       OPT_EXIT_DONE, "grown.safetensors");
-    program_expect("emulate --mu 3,1,3 --grow cycling --save /x", OPT_EXIT_USAGE,
-                   "--learn");
+    program_expect("emulate --mu 3,1,3 --grow mine --save /x", OPT_EXIT_USAGE, "--learn");
 }
 
 TEST(what_viewers_saw_is_a_page)
@@ -171,7 +206,7 @@ TEST(what_viewers_saw_is_a_page)
     char *data = text_read_file(tmpdir_path(dir, "seen.csv"), 1 << 20, NULL, NULL);
     ck_assert_ptr_nonnull(data);
     static const char *const drawn[] = {"\ncdf,live,live,", "\ncdf,untagged,untagged,",
-                                        "\nparts,,stalls [s],", "\nstalls,,live,",
+                                        "\nviewers,stall ratio [%],", "\nstalls,,live,",
                                         "\ntimeline-median,rates,bitrate,"};
     for (int i = 0; i < 5; i++)
         ck_assert_msg(strstr(data, drawn[i]) != NULL, "%s in\n%s", drawn[i], data);
@@ -186,7 +221,7 @@ TEST(what_viewers_saw_is_a_page)
 
 SUITE_WITHIN(cli_emulate_cmd_emulate, 120, bad_requests_say_what_to_do,
              lies_do_not_get_out, a_run_that_fails_writes_nothing,
-             a_row_for_every_profile,
+             a_row_for_every_profile, rows_say_what_viewers_saw,
              the_order_of_viewers_changes_nothing_without_learning,
              learning_publishes_and_is_scored, older_profiles_do_not_notice_growth,
              a_added_profile_learns_and_is_scored, what_viewers_saw_is_a_page);

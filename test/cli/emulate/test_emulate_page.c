@@ -26,9 +26,10 @@ TEST(chunks_become_viewers)
     e = (struct err){0};
     ck_assert_msg(!emulate_page_new(&p, path, &crowd, 2, video, &e), "%s", e.detail);
 
-    /* viewer 1 gets 1000 bytes in .5 s, twice; viewer 0 nothing */
+    /* viewer 1 gets 1000 bytes in .5 s, twice; viewer 0 nothing. The first wait is no stall */
     struct player player = {.view = view_default(),
                             .last = {.reward = .75, .stall_s = .25},
+                            .now = {.kbps = 2000, .points = 80},
                             .result = {.delay_ms = 500, .bytes = 1000}};
     player.view.ladder_kbps[0] = 2000;
     player.view.last_level = 0;
@@ -39,13 +40,18 @@ TEST(chunks_become_viewers)
     }
     ck_assert_int_eq(emulate_page_write(p, &crowd, &e), 0);
     char *data = text_read_file(tmpdir_path(dir, "v.csv"), 1 << 20, NULL, NULL);
-    static const char *const drawn[] = {"\ncdf,live,live,0.75,1,",
-                                        "\nparts,,bitrate [Mbit/s],live,2,",
-                                        "\nparts,,stalls [s],live,0.25,",
-                                        "\nstalls,,live,2,0.25,",
-                                        "\ntimeline-best,rates,bitrate,0.5,2,",
-                                        "\ntimeline-best,rates,throughput,1,0.016,",
-                                        "\ntimeline-best,buffer,buffer,1,7.5,"};
+    static const char *const drawn[] = {
+        "\ncdf,live,live,0.75,1,",
+        "\nviewers,quality [points],quality [points],live,80,",
+        "\nviewers,switches per minute,switches per minute,live,"
+        "7.5,",
+        "\nviewers,\"start-up, p90 [s]\",\"start-up, p90 [s]\","
+        "live,0.25,",
+        "\nstartup,live,live,0.25,1,",
+        "\nstalls,,live,80,0.25,",
+        "\ntimeline-best,rates,bitrate,0.5,2,",
+        "\ntimeline-best,rates,throughput,1,0.016,",
+        "\ntimeline-best,buffer,buffer,1,7.5,"};
     for (size_t i = 0; i < sizeof drawn / sizeof *drawn; i++)
         ck_assert_msg(strstr(data, drawn[i]) != NULL, "%s in\n%s", drawn[i], data);
     free(data);
