@@ -92,10 +92,38 @@ static void array_samples(struct emit *o, const struct figure *f,
     }
 }
 
+/* The family of Prometheus' histogram: cumulative buckets, sum and count. */
+static void histogram_samples(struct emit *o, const struct figure *f,
+                              const struct figure_element *e)
+{
+    const uint64_t *at = figure_place(f, e->base);
+    int n = (int)(f->size / sizeof *at) - 1;
+    char name[FIGURE_LABELS], labels[2 * FIGURE_LABELS], bound[EMIT_DOUBLE];
+    const char *comma = *e->labels ? "," : "";
+    uint64_t below = 0;
+    snprintf(name, sizeof name, "%s_bucket", f->metric);
+    for (int i = 0; i <= n; i++) {
+        below += at[i];
+        if (i < n) emit_format_double(bound, f->bounds[i]);
+        snprintf(labels, sizeof labels, "%s%sle=\"%s\"", e->labels, comma,
+                 i < n ? bound : "+Inf");
+        figure_sample(o, name, labels, (double)below);
+    }
+    const double *sum = field_member(e->base, f->sum);
+    snprintf(name, sizeof name, "%s_sum", f->metric);
+    figure_sample(o, name, e->labels, *sum);
+    snprintf(name, sizeof name, "%s_count", f->metric);
+    figure_sample(o, name, e->labels, (double)below);
+}
+
 static void put_samples(struct emit *o, const struct figure *f,
                         const struct figure_element *e)
 {
     double v = 0;
+    if (f->bounds) {
+        histogram_samples(o, f, e);
+        return;
+    }
     switch (f->type) {
     case FIELD_REALS:
     case FIELD_COUNTS:

@@ -17,6 +17,8 @@
  *   a number, a bool           one sample; `label` and `word` make it label="word"
  *   an enum                    one sample for each of `words`: 1 for the current value, else 0
  *   double[n], uint64_t[n]     one sample per element, with label="word of the element" or its index
+ *   uint64_t[n + 1], `bounds`  a histogram: counts up to each of n bounds, and above the last one;
+ *                              `sum` is the place of the values' sum. JSON has the counts
  *   char[n], const char *      JSON only
  *   FIELD_NAMES                JSON only: an array of strings
  *
@@ -49,6 +51,8 @@ struct figure {
     const char *const *words; /* of an enum, or of the elements; ended by NULL */
     int from;                 /* index of the first element or word shown */
     size_t count; /* an array: FIELD_PLACE of its length, an int; 0: all elements */
+    const double *bounds; /* of a histogram, ascending */
+    size_t sum;           /* of a histogram: FIELD_PLACE of a double */
     size_t names,
         name_size; /* an array: place of the elements' words, char[n][name_size] */
     /* shown in /metrics only if the member at `when` is not 0 or, with when_is, equals it; 0: always */

@@ -27,6 +27,7 @@
 #include "learn/online.h"
 #include "serve/metrics/figure.h"
 #include "serve/metrics/stages.h"
+#include "serve/session/viewing.h"
 #include "serve/learner/vitals.h"
 
 #include <stdbool.h>
@@ -335,11 +336,14 @@ struct service_stats {
     struct online_stats learner;
     struct vitals_stats vitals;
     uint64_t expert_decisions[16];
+    double startup_bounds_s[VIEWING_BOUNDS]; /* of viewing.startup */
     int n_profiles;
     struct service_profile_stats {
         char name[SERVICE_NAME];
         uint64_t rewards;
-        double reward_sum, stall_sum_s, kbps_sum;
+        double reward_sum, kbps_sum;
+        struct viewing_sums viewing;
+        double stall_ratio_max, startup_max_s; /* ceilings; 0: none */
         uint64_t expert[16];
     } profile[SERVICE_PROFILE_STATS];
 };

@@ -290,6 +290,15 @@ int service_policy_weights(void **out, size_t *n, struct service *s, struct err 
 
 /* ---- figures ---- */
 
+/* Those of "custom" are those of `standard`. */
+static void put_ceilings(struct service_profile_stats *out, struct profiles *profiles)
+{
+    struct profile p = {.qoe = *qoe_standard()};
+    (void)!profiles_get(&p, NULL, profiles, out->name, NULL);
+    out->stall_ratio_max = p.qoe.stall_ratio_max;
+    out->startup_max_s = p.qoe.startup_max_s;
+}
+
 void service_stats(struct service_stats *out, struct service *s)
 {
     *out = (struct service_stats){.at = service_now(s),
@@ -302,6 +311,7 @@ void service_stats(struct service_stats *out, struct service *s)
                                   .not_finite = atomic_load(&s->numeric),
                                   .draining = atomic_load(&s->draining),
                                   .store_ok = true};
+    memcpy(out->startup_bounds_s, viewing_bounds_s, sizeof out->startup_bounds_s);
     struct session_stats ss;
     sessions_stats(&ss, s->sessions);
     out->sessions_live = ss.live;
@@ -320,8 +330,9 @@ void service_stats(struct service_stats *out, struct service *s)
         out->n_profiles++;
         out->profile[at].rewards = slot->rewards;
         out->profile[at].reward_sum = slot->reward_sum;
-        out->profile[at].stall_sum_s = slot->stall_sum_s;
         out->profile[at].kbps_sum = slot->kbps_sum;
+        out->profile[at].viewing = slot->viewing;
+        put_ceilings(&out->profile[at], s->profiles);
         memcpy(out->profile[at].expert, slot->expert, sizeof slot->expert);
     }
 

@@ -18,6 +18,7 @@ enum {
 
 struct entry {
     struct track track;
+    struct viewing viewing;
     struct entry *older, *newer; /* neighbours in its queue */
     int unstored;                /* strict: operations not yet in the store's queue */
 };
@@ -148,6 +149,7 @@ static struct entry *place_entry(struct shard *h, const struct track_row *row)
     }
     if (t) {
         track_init(&t->track, row);
+        t->viewing = (struct viewing){0};
         t->unstored = 0;
     }
     return t;
@@ -155,17 +157,29 @@ static struct entry *place_entry(struct shard *h, const struct track_row *row)
 
 /* ---- counts ---- */
 
-static void count_changes(struct sessions *s, struct shard *h, const struct track *t,
+/* What the viewer saw: an operation has at most one outcome. */
+static void count_viewing(struct session_slot *slot, struct entry *t,
+                          const struct changes *c)
+{
+    const struct track_row *row = &t->track.row;
+    for (int i = 0; i < c->n && c->rewards; i++)
+        if (c->step[i].ord == c->rewarded)
+            viewing_chunk(&t->viewing, &slot->viewing, row, &c->step[i]);
+    if (c->closed) viewing_end(&t->viewing, &slot->viewing, &row->qoe);
+}
+
+static void count_changes(struct sessions *s, struct shard *h, struct entry *entry,
                           struct changes *c)
 {
+    const struct track *t = &entry->track;
     struct session_slot *slot = &h->stats.slot[t->row.slot];
     h->stats.rewards += (uint64_t)c->rewards;
     h->stats.not_followed += (uint64_t)c->not_followed;
     h->stats.starved += c->starved;
     slot->rewards += (uint64_t)c->rewards;
     slot->reward_sum += c->reward_sum;
-    slot->stall_sum_s += c->stall_sum_s;
     slot->kbps_sum += c->kbps_sum;
+    count_viewing(slot, entry, c);
     h->stats.decisions += c->decided;
     if (c->expert >= 0 && c->expert < 16) slot->expert[c->expert]++;
     c->unhinted = !t->row.hinted;
@@ -180,8 +194,8 @@ static void slot_add(struct session_slot *out, const struct session_slot *a)
 {
     out->rewards += a->rewards;
     out->reward_sum += a->reward_sum;
-    out->stall_sum_s += a->stall_sum_s;
     out->kbps_sum += a->kbps_sum;
+    viewing_add(&out->viewing, &a->viewing);
     for (int x = 0; x < 16; x++)
         out->expert[x] += a->expert[x];
 }
@@ -274,7 +288,7 @@ static int try_open(struct answer *first, struct sessions *s, struct track_row *
         enter_live(h, t);
         count_unstored(s, t);
         h->stats.live++;
-        count_changes(s, h, &t->track, c);
+        count_changes(s, h, t, c);
         c->row = *row;
     }
     pthread_mutex_unlock(&h->lock);
@@ -357,7 +371,7 @@ int sessions_decide(struct answer *out, struct sessions *s, const uint8_t id[TRA
         rc = track_decide(out, &t->track, &h->steps, q, v, now, c, e);
         entry_touched(h, t, was);
         if (!rc) count_unstored(s, t);
-        count_changes(s, h, &t->track, c);
+        count_changes(s, h, t, c);
     }
     pthread_mutex_unlock(&h->lock);
     return rc;
@@ -373,7 +387,7 @@ static void entry_changed(struct sessions *s, struct shard *h, struct entry *t,
     } else {
         entry_touched(h, t, was);
     }
-    count_changes(s, h, &t->track, c);
+    count_changes(s, h, t, c);
 }
 
 static void close_entry(struct sessions *s, struct shard *h, struct entry *t, double now,
@@ -513,8 +527,10 @@ int sessions_restore(struct sessions *s, const struct track_row *row,
     if (!t)
         rc = err_field(e, ERR_FULL, "session", "the table of %d live sessions is full",
                        s->max);
-    for (int i = 0; i < n && !rc; i++)
+    for (int i = 0; i < n && !rc; i++) {
         rc = track_restore(&t->track, &h->steps, &steps[i], e);
+        viewing_restore(&t->viewing, row, &steps[i]);
+    }
     if (t && rc) remove_entry(h, t);
     if (!rc) {
         t->track.last_at = heard_at;

@@ -16,6 +16,7 @@
 
 #include "base/entropy.h"
 #include "serve/session/track.h"
+#include "serve/session/viewing.h"
 
 struct sessions;
 
@@ -103,7 +104,8 @@ struct session_stats {
     uint64_t decisions, repeats, rewards, not_followed, starved;
     struct session_slot {
         uint64_t rewards;
-        double reward_sum, stall_sum_s, kbps_sum;
+        double reward_sum, kbps_sum;
+        struct viewing_sums viewing;
         uint64_t expert[16];
     } slot[SERVICE_PROFILE_STATS];
 };

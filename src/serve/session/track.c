@@ -335,7 +335,6 @@ static void take_outcome(struct track *t, struct steps *p, struct step *s,
     c->rewarded = s->ord;
     c->not_followed += !(s->flags & STEP_FOLLOWED);
     c->reward_sum += s->reward;
-    c->stall_sum_s += s->rebuffer_s;
     c->kbps_sum += row->ladder_kbps[o->level];
 
     if (newest && !teaches(s)) close_trajectory(t, p, true, now, c);
@@ -641,7 +640,7 @@ void track_changes_clear(struct changes *c)
     c->n = 0;
     c->closed = c->has_traj = c->starved = c->decided = c->unhinted = false;
     c->rewards = c->not_followed = 0;
-    c->reward_sum = c->stall_sum_s = c->kbps_sum = 0;
+    c->reward_sum = c->kbps_sum = 0;
     c->expert = -1;
 }
 

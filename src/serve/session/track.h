@@ -125,7 +125,7 @@ struct changes {
     bool has_traj;
     bool starved; /* the pool was empty: an open trajectory was dropped */
     int rewards, not_followed;
-    double reward_sum, stall_sum_s, kbps_sum;
+    double reward_sum, kbps_sum;
     bool decided;
     int expert;        /* that decided; -1: none */
     bool unhinted;     /* a session without a hint: row is filled */

@@ -18,7 +18,11 @@ struct stats {
     double share[3], level;
     enum mode mode;
     char node[8], name[3][8];
+    uint64_t waits[3];
+    double waits_s;
 };
+
+static const double BOUNDS_S[] = {.5, 2};
 
 static const char *const MODES[] = {"first", "second", NULL};
 static const char *const WAYS[] = {"none", "left", "right", NULL};
@@ -46,6 +50,8 @@ static const struct figure FIGURES[] = {
      .label = "why", .word = "reason"},
     {"t_refused_total", NULL, FIGURE_COUNTER, NULL, ROW(by_other), .label = "why",
      .word = "other"},
+    {"t_wait_seconds", "waits", FIGURE_HISTOGRAM, "Waits.", ROW(waits),
+     .bounds = BOUNDS_S, .sum = FIELD_PLACE(struct stats, waits_s)},
     {"t_when", "when", FIGURE_GAUGE, "While something is filled.", ROW(at_s),
      FIGURE_WHEN(struct stats, filled)},
     {"t_role_two", NULL, FIGURE_GAUGE, "In role 2.", ROW(at_s),
@@ -66,7 +72,9 @@ static const struct stats SAMPLE = {.at_s = .5,
                                     .level = .12345678,
                                     .mode = SECOND,
                                     .node = "a",
-                                    .name = {"live", "news"}};
+                                    .name = {"live", "news"},
+                                    .waits = {2, 0, 3},
+                                    .waits_s = 20.5};
 
 static void is(struct emit *o, const char *want)
 {
@@ -95,6 +103,10 @@ TEST(a_row_is_a_family_of_prometheus)
            "t_ways_total{way=\"left\"} 2\nt_ways_total{way=\"right\"} 3\n"
            "# HELP t_refused_total Refused ones.\n# TYPE t_refused_total counter\n"
            "t_refused_total{why=\"reason\"} 1\nt_refused_total{why=\"other\"} 2\n"
+           "# HELP t_wait_seconds Waits.\n# TYPE t_wait_seconds histogram\n"
+           "t_wait_seconds_bucket{le=\"0.5\"} 2\nt_wait_seconds_bucket{le=\"2\"} 2\n"
+           "t_wait_seconds_bucket{le=\"+Inf\"} 5\n"
+           "t_wait_seconds_sum 20.5\nt_wait_seconds_count 5\n"
            "# HELP t_when While something is filled.\n# TYPE t_when gauge\nt_when 0.5\n"
            "# HELP t_role_two In role 2.\n# TYPE t_role_two gauge\nt_role_two 0.5\n");
 }
@@ -107,7 +119,7 @@ TEST(a_row_is_a_member_of_an_object)
     emit_close(&o, '}');
     is(&o, "{\"live\":3,\"opened\":9007199254740993,\"up\":true,\"level\":0.123457,"
            "\"mode\":\"second\",\"node\":\"a\",\"names\":[\"live\",\"news\"],"
-           "\"shares\":[0.25,0.75],\"chosen\":[0,7],\"when\":0.5}");
+           "\"shares\":[0.25,0.75],\"chosen\":[0,7],\"waits\":[2,0,3],\"when\":0.5}");
 }
 
 TEST(a_row_without_its_condition_is_left_out)

@@ -84,6 +84,17 @@ TEST(counts_of_the_service)
     stats.profile[0].rewards = 3;
     stats.profile[0].reward_sum = -1.5;
     stats.profile[0].expert[1] = 4;
+    stats.profile[0].viewing = (struct viewing_sums){.by = {7, 2, 1},
+                                                     .startup = {[5] = 2, [12] = 1},
+                                                     .startup_s = 104.5,
+                                                     .stall_s = 1.5,
+                                                     .played_s = 40,
+                                                     .points = 700,
+                                                     .switches = 3,
+                                                     .sessions = 4,
+                                                     .over_stalls = 2,
+                                                     .bound = 1};
+    stats.profile[0].stall_ratio_max = .01;
     stats.learner.rollbacks = 2;
     stats.learner.check_best = .75;
     info.parameters = 77805;
@@ -94,6 +105,22 @@ TEST(counts_of_the_service)
     has("abrd_profile_chunks_total{profile=\"news\"} 3");
     has("abrd_profile_reward{profile=\"news\"} -1.5");
     has("# TYPE abrd_profile_reward gauge");
+    has("# TYPE abrd_profile_startup_seconds histogram");
+    has("abrd_profile_startup_seconds_bucket{profile=\"news\",le=\"2\"} 0");
+    has("abrd_profile_startup_seconds_bucket{profile=\"news\",le=\"3\"} 2");
+    has("abrd_profile_startup_seconds_bucket{profile=\"news\",le=\"+Inf\"} 3");
+    has("abrd_profile_startup_seconds_sum{profile=\"news\"} 104.5");
+    has("abrd_profile_startup_seconds_count{profile=\"news\"} 3");
+    has("abrd_profile_stall_seconds_total{profile=\"news\"} 1.5");
+    has("abrd_profile_played_seconds_total{profile=\"news\"} 40");
+    has("abrd_profile_quality_points_total{profile=\"news\"} 700");
+    has("abrd_profile_switches_total{profile=\"news\"} 3");
+    has("abrd_profile_chunks_by_total{profile=\"news\",by=\"daemon\"} 7");
+    has("abrd_profile_chunks_by_total{profile=\"news\",by=\"player\"} 1");
+    has("abrd_profile_sessions_total{profile=\"news\"} 4");
+    has("abrd_profile_sessions_over_stalls_total{profile=\"news\"} 2");
+    has("abrd_profile_sessions_link_bound_total{profile=\"news\"} 1");
+    has("abrd_profile_stall_ratio_max{profile=\"news\"} 0.01");
     has("abrd_profile_expert_decisions_total{profile=\"news\",expert=\"1\"} 4");
     has_not("abrd_profile_expert_decisions_total{profile=\"news\",expert=\"0\"}");
     has("abrd_learner_rollbacks_total 2");
