@@ -16,6 +16,14 @@ check()
 
 "$promtool" check rules deploy/alerts.yml
 check $? "promtool check rules"
+# the rules about viewers, on made series
+sed "s,RULES,$PWD/deploy/alerts.yml," test/trial/alerts_test.yml >"$work/alerts_test.yml"
+"$promtool" test rules "$work/alerts_test.yml" >"$work/said" 2>&1
+check $? "promtool test rules: $(head -n 20 "$work/said")"
+# and they can fail: without their ceilings nothing fires
+sed -i 's/abrd_profile_\(startup_max_seconds\|stall_ratio_max\)/abrd_profile_nothing/' "$work/alerts_test.yml"
+! "$promtool" test rules "$work/alerts_test.yml" >"$work/said" 2>&1
+check $? "promtool test rules passes without ceilings"
 
 # with everything in it: a learner that has learned, a grown profile, merged experts
 : >"$work/out"
@@ -26,7 +34,7 @@ for ((i = 0; i < 400; i++)); do
     [ -z "$url" ] || break
     sleep 0.05
 done
-curl -sf -X PUT "$url/v1/profiles/sports" -d '{"mu":[3,1,3],"grow":true}' >/dev/null
+curl -sf -X PUT "$url/v1/profiles/quiz" -d '{"mu":[3,1,3],"grow":true}' >/dev/null
 check $? "a grown profile"
 build/abrd emulate --server "$url" --viewers 150 --no-hint 0.2 >"$work/emulate" 2>&1
 check $? "viewers: $(tail -n 1 "$work/emulate")"
@@ -36,7 +44,7 @@ check $? "GET /metrics"
 check $? "promtool check metrics: $(head -n 5 "$work/said")"
 cat "$work/said"
 for name in abrd_learner_entropy abrd_policy_dormant_ratio abrd_grown_share abrd_merge_weight \
-    abrd_decision_stage_seconds_count; do
+    abrd_decision_stage_seconds_count abrd_profile_startup_seconds_bucket; do
     grep -q "^$name" "$work/metrics"
     check $? "$name is not there"
 done
