@@ -1,6 +1,7 @@
 #include "abr/deciders/caution.h"
 
 #include "abr/deciders/forecast.h"
+#include "abr/deciders/guard.h"
 
 #include <math.h>
 
@@ -32,7 +33,7 @@ void caution_download(struct caution_links *c, const struct view *v, double kbps
     struct forecast f = forecast_of(v);
     int kind = kind_of(&f);
     if (kind < 0) return;
-    bool missed = kbps < f.next_kbps[0] * exp(-c->margin[kind]);
+    bool missed = kbps < f.next_kbps[GUARD_QUANTILE] * exp(-c->margin[kind]);
     c->seen[kind]++;
     c->missed[kind] += missed;
     double margin = c->margin[kind] + STEP * (missed - CAUTION_MISSES);

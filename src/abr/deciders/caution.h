@@ -1,15 +1,15 @@
 /* caution.h - what was seen of the ceilings, and how it changes later decisions.
  *
- * Coverage. The guard relies on a low quantile of the forecast, which should be missed once in 18
+ * Coverage. The guard relies on a low quantile of the forecast, which should be missed once in 6
  * downloads (guard.h). Links are of CAUTION_LINKS kinds, by the spread of their history: calm, uneven,
  * volatile. For each kind a margin follows what is observed (online conformal prediction: Gibbs and
  * Candes, "Adaptive conformal inference under distribution shift", NeurIPS 2021, here on the quantile
  * itself):
  *
- *   margin <- margin + step (missed - 1/18)     within -0.5 .. 2
+ *   margin <- margin + step (missed - 1/6)      within -0.5 .. 2
  *
- * missed is 1 when the download was slower than n_0 exp(- margin), else 0. Over a long time the share of
- * misses approaches 1/18 for any sequence of links, as long as the margin stays within its bounds. That
+ * missed is 1 when the download was slower than n_1 exp(- margin), else 0. Over a long time the share of
+ * misses approaches 1/6 for any sequence of links, as long as the margin stays within its bounds. That
  * is a statement about all downloads of a kind together, not about one viewer.
  *
  * Stall weight. While a stall ratio is above its ceiling, stalls cost more in decisions (a multiplier of
@@ -37,7 +37,7 @@
 #include <stdint.h>
 
 #define CAUTION_LINKS 3
-#define CAUTION_MISSES (1.0 / 18)
+#define CAUTION_MISSES (1.0 / 6)
 #define CAUTION_LAMBDA 1.0
 #define CAUTION_LAMBDA_MAX 11.0
 #define CAUTION_WEIGHT_MAX 12.0

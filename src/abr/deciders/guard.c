@@ -24,7 +24,7 @@ static uint32_t ceiled(const struct view *v)
     uint32_t levels = feat_mask(v);
     struct forecast f = forecast_of(v);
     if (!(f.mean_kbps > 0)) return levels;
-    double bytes = f.next_kbps[0] * exp(-v->margin) * 125 * v->buffer_s;
+    double bytes = f.next_kbps[GUARD_QUANTILE] * exp(-v->margin) * 125 * v->buffer_s;
     for (int k = 1; k < v->levels; k++)
         if (view_bytes(v, k) > bytes) levels &= ~(UINT32_C(1) << k);
     return levels;

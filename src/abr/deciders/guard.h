@@ -3,10 +3,10 @@
  * A profile may have a ceiling of its stalls (qoe.h: stall_ratio_max). Then levels are withheld whose
  * chunk would outlast the buffer on a link that disappoints:
  *
- *   8e-3 S_k / c > B,   c = n_0 exp(- margin)
+ *   8e-3 S_k / c > B,   c = n_1 exp(- margin)
  *
- * S_k size of the next chunk at level k [bytes], B media in the buffer [s], n_0 the lowest quantile of
- * the forecast [kbit/s] (forecast.h: one download in 18 is slower). margin is 0, or what view.h says: a
+ * S_k size of the next chunk at level k [bytes], B media in the buffer [s], n_1 a low quantile of
+ * the forecast [kbit/s] (forecast.h: one download in 6 is slower). margin is 0, or what view.h says: a
  * daemon that sees more or fewer downloads below c than its ceiling bears adjusts it (caution.h).
  *
  * Without a ceiling the guard acts for viewers to whom stalls matter most and whose player holds
@@ -29,6 +29,8 @@
 #include <stdint.h>
 
 #include "abr/emulator/view.h"
+
+#define GUARD_QUANTILE 1
 
 /* Bit k set: level k may be taken. Never without level 0. */
 uint32_t guard_levels(const struct view *v);
