@@ -418,6 +418,10 @@ $(B)/trial_%: $(B)/test/trial/trial_%.o $(TRIALLIB) $(B)/libabrd.a
 	$(call making,LD,$@)
 	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(LDLIBS)
 
+$(B)/grid: $(B)/test/score/grid.o $(B)/libabrd.a
+	$(call making,LD,$@)
+	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(LDLIBS)
+
 $(B)/sim: $(SIMOBJ) $(B)/libabrd.a
 	$(call making,LD,$@)
 	$(Q)$(CC) $(LDFLAGS) $(SIM_WRAP) -o $@ $^ $(LDLIBS)

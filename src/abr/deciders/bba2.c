@@ -11,10 +11,20 @@ struct bba2_cfg {
     double reservoir, cushion;
 };
 
-/* chosen on training traces (test/score/rivals.mjs): documentary, live, news, pensieve */
+/* chosen on training traces (test/score/rivals.mjs), in the order of qoe_profiles */
 static const struct bba2_cfg SETS[QOE_PROFILES] = {
-    {0.3, 0.8}, {0.3, 0.8}, {0.3, 0.8}, {0.3, 0.8}, {0.3, 0.8}, {0.3, 0.8},
-    {0.1, 0.8}, {0.3, 0.8}, {0.05, 0.2}, {0.3, 0.8}};
+    /* product */
+    {0.5, 1},
+    {0.6, 1},
+    {0.6, 1},
+    {0.3, 1},
+    {0.5, 1},
+    {0.3, 1},
+    /* papers */
+    {0.1, 0.8},
+    {0.3, 0.8},
+    {0.05, 0.2},
+    {0.3, 0.8}};
 
 static const struct field ROWS[] = {
     {"reservoir", "SHARE", "buffer held at the lowest level",

@@ -1,5 +1,7 @@
 #include "abr/deciders/bola.h"
 
+#include "abr/deciders/simple.h"
+
 #include <math.h>
 
 static const double LOW_S = 10;
@@ -10,11 +12,12 @@ struct bola_gains bola_gains(const struct view *view)
     double low = fmin(LOW_S, view->buffer_max_s / 3);
     double top = fmax(view->buffer_max_s - view->chunk_s, low * 1.01);
 
-    double v_second = log(rate[1] / rate[0]),
-           v_top = log(rate[view->levels - 1] / rate[0]);
-    double a = rate[0] * v_second / (rate[1] - rate[0]);
     struct bola_gains k;
-    k.v = (top - low) / (v_top + a);
+    if (!simple_points(k.utility, view))
+        for (int m = 0; m < view->levels; m++)
+            k.utility[m] = log(rate[m] / rate[0]);
+    double a = rate[0] * k.utility[1] / (rate[1] - rate[0]);
+    k.v = (top - low) / (k.utility[view->levels - 1] + a);
     k.g = a + low / k.v;
     return k;
 }
@@ -25,8 +28,8 @@ int bola_level(const struct view *view)
     int best = 0;
     double best_score = -INFINITY;
     for (int m = 0; m < view->levels; m++) {
-        double utility = log(view->ladder_kbps[m] / view->ladder_kbps[0]);
-        double score = (k.v * (utility + k.g) - view->buffer_s) / view_bytes(view, m);
+        double score =
+            (k.v * (k.utility[m] + k.g) - view->buffer_s) / view_bytes(view, m);
         if (score > best_score) {
             best = m;
             best_score = score;

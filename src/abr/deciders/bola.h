@@ -2,6 +2,9 @@
  *
  *   level = argmax_m (V (v_m + g) - Q) / S_m,   v_m = ln(R_m / R_1)
  *
+ * For viewers in points v_m is the quality above that of the lowest level (simple_points). The source
+ * allows any utility that does not fall with the bitrate; its experiments use ln R.
+ *
  * Q is the media in the buffer [s], R_m the bitrate of level m, and g the paper's gamma*p. S_m is the
  * size of this chunk at level m, estimated from R_m when it is unknown. Ties go to the lower level.
  *
@@ -28,6 +31,7 @@
 
 struct bola_gains {
     double v, g; /* V [s], gamma*p [1] */
+    double utility[VIEW_LEVELS];
 };
 
 struct bola_gains bola_gains(const struct view *view);

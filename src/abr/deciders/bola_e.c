@@ -1,5 +1,7 @@
 #include "abr/deciders/bola_e.h"
 
+#include "abr/deciders/simple.h"
+
 #include <math.h>
 #include <stdbool.h>
 #include <stdlib.h>
@@ -20,8 +22,11 @@ struct bola_e_gains {
 static struct bola_e_gains bola_e_gains(const struct view *v)
 {
     struct bola_e_gains g;
-    for (int k = 0; k < v->levels; k++)
-        g.utility[k] = log(v->ladder_kbps[k] / v->ladder_kbps[0]) + 1;
+    bool points = simple_points(g.utility, v);
+    for (int k = 0; k < v->levels; k++) {
+        double u = points ? g.utility[k] : log(v->ladder_kbps[k] / v->ladder_kbps[0]);
+        g.utility[k] = u + 1;
+    }
     double whole = fmax(STABLE_S, LOW_S + PER_LEVEL_S * v->levels);
     double low = LOW_S * fmin(1, v->buffer_max_s / whole);
     whole *= fmin(1, v->buffer_max_s / whole);

@@ -3,6 +3,9 @@
  *   level = argmax_m (Vp (u_m + gp) - Q - P) / R_m,   u_m = ln(R_m / R_1) + 1
  *   gp = (u_M - 1) / (t / t_min - 1),   Vp = t_min / gp,   t = max(12 s, t_min + 2 s M), t_min = 10 s
  *
+ * For viewers in points u_m is 1 plus the quality above that of the lowest level (simple_points). dash.js
+ * knows ln R only; points are ours. They score better on training traces.
+ *
  * Q is the media in the buffer and P the placeholder: buffer that the player would have if the link
  * alone had not held it back. It starts as the least buffer at which BOLA would choose what the
  * throughput allows (nine tenths of the mean of the last 4), and is used up when Q + P is more than

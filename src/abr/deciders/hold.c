@@ -2,10 +2,20 @@
 
 #include "abr/deciders/settings.h"
 
-/* chosen on training traces (test/score/rivals.mjs): documentary, live, news, pensieve */
+/* chosen on training traces (test/score/rivals.mjs), in the order of qoe_profiles */
 static const struct plan_cfg SETS[QOE_PROFILES] = {
-    {0.8, 5, 1.5}, {0.8, 5, 1.5}, {0.8, 5, 1.5}, {0.8, 5, 1.5}, {0.8, 5, 1.5}, {0.8, 5, 1.5},
-    {1, 10, 1}, {0.8, 5, 1.5}, {1, 5, 1}, {0.8, 5, 1.5}};
+    /* product */
+    {0.7, 3, 0.25},
+    {0.8, 15, 0.25},
+    {0.7, 3, 0.25},
+    {0.8, 30, 0.25},
+    {0.7, 2, 0.25},
+    {0.7, 5, 0.25},
+    /* papers */
+    {1, 10, 1},
+    {0.8, 5, 1.5},
+    {1, 5, 1},
+    {0.8, 5, 1.5}};
 
 static const struct field ROWS[] = {{"factor", "X", "factor on the forecast",
                                      FIELD(struct plan_cfg, factor), .lo = 0.01,

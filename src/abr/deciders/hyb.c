@@ -9,10 +9,20 @@ struct hyb_cfg {
     double factor;
 };
 
-/* chosen on training traces (test/score/rivals.mjs): documentary, live, news, pensieve */
+/* chosen on training traces (test/score/rivals.mjs), in the order of qoe_profiles */
 static const struct hyb_cfg SETS[QOE_PROFILES] = {
-    {0.3}, {0.3}, {0.3}, {0.3}, {0.3}, {0.3},
-    {0.15}, {0.3}, {3}, {0.3}};
+    /* product */
+    {0.3},
+    {0.2},
+    {0.25},
+    {0.35},
+    {0.3},
+    {0.3},
+    /* papers */
+    {0.15},
+    {0.3},
+    {3},
+    {0.3}};
 
 static const struct field ROWS[] = {{"factor", "X", "factor on the forecast",
                                      FIELD(struct hyb_cfg, factor), .lo = 0.01, .hi = 10},

@@ -6,18 +6,27 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Weights of quality, switches and stalls, divided by their sum. */
+static void settings_shares(double share[3], const struct qoe *q)
+{
+    double w[QOE_WEIGHTS] = {q->mu_quality, q->mu_switch, q->mu_stall};
+    if (q->utility == QOE_POINTS) qoe_weights(w, q);
+    double sum = w[0] + w[1] + w[2];
+    for (int k = 0; k < 3; k++)
+        share[k] = sum > 0 ? w[k] / sum : 0;
+}
+
 int settings_kind(const struct qoe *q)
 {
-    double sum = q->mu_quality + q->mu_switch + q->mu_stall, least = INFINITY;
-    double unit = sum > 0 ? 1 / sum : 0;
+    double own[3], share[3], least = INFINITY;
+    settings_shares(own, q);
     int nearest = 0;
     for (int i = 0; i < QOE_PROFILES; i++) {
         const struct qoe *p = &qoe_profiles[i].qoe;
         if ((p->utility == QOE_POINTS) != (q->utility == QOE_POINTS)) continue;
-        double whole = p->mu_quality + p->mu_switch + p->mu_stall;
-        double d = fabs(q->mu_quality * unit - p->mu_quality / whole) +
-                   fabs(q->mu_switch * unit - p->mu_switch / whole) +
-                   fabs(q->mu_stall * unit - p->mu_stall / whole);
+        settings_shares(share, p);
+        double d =
+            fabs(own[0] - share[0]) + fabs(own[1] - share[1]) + fabs(own[2] - share[2]);
         if (d < least) {
             least = d;
             nearest = i;

@@ -19,6 +19,15 @@ double simple_harmonic_kbps(const struct view *v, int end, int n)
     return (end - from) / inverse;
 }
 
+bool simple_points(double *u, const struct view *v)
+{
+    if (v->qoe.utility != QOE_POINTS) return false;
+    double most = 0;
+    for (int k = 0; k < v->levels; k++)
+        u[k] = most = fmax(most, (v->points[k] - v->points[0]) / SIMPLE_POINTS);
+    return most > 0;
+}
+
 int simple_rate_level(const struct view *v)
 {
     double kbps = simple_harmonic_kbps(v, v->n_history, RATE_WINDOW);

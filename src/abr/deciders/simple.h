@@ -13,16 +13,27 @@
  * that comparison), not over their bitrates. For a player that holds less than r + c both are scaled
  * down to what it holds.
  *
+ * simple_points is the utility of rules whose source leaves the utility open, for viewers in points.
+ *
  * Threads: pure functions. */
 #ifndef ABR_SIMPLE_H
 #define ABR_SIMPLE_H
 
 #include "abr/deciders/algo.h"
 
+#include <stdbool.h>
+
 /* Harmonic mean [kbit/s] of the n newest throughputs before history entry `end`; with
  * end = v->n_history those are the newest of all. 0 without any. A throughput of 0 counts as
  * 1 bit/s. */
 double simple_harmonic_kbps(const struct view *v, int end, int n);
+
+/* Fills u (levels) with the quality of this chunk above that of the lowest level, never falling. The
+ * unit is SIMPLE_POINTS points. On Envivio's ladder that is about one unit of ln R, so settings for ln R
+ * keep their magnitude. False, with u not set, if the viewer is not in points or if no level looks better
+ * than the lowest; the caller then uses ln R. */
+#define SIMPLE_POINTS 25.0
+bool simple_points(double *u, const struct view *v);
 
 int simple_rate_level(const struct view *v);
 int simple_buffer_level(const struct view *v);

@@ -8,10 +8,20 @@
 enum { STEPS = 5, WINDOW = 5 };
 static const double EPSILON = 0.05, DT0_S = 4;
 
-/* chosen on training traces (test/score/rivals.mjs): documentary, live, news, pensieve */
+/* chosen on training traces (test/score/rivals.mjs), in the order of qoe_profiles */
 static const struct soda_cfg SETS[QOE_PROFILES] = {
-    {0.7, 1, 0.3}, {0.7, 1, 0.3}, {0.7, 1, 0.3}, {0.7, 1, 0.3}, {0.7, 1, 0.3}, {0.7, 1, 0.3},
-    {0.5, 0.1, 10}, {0.7, 1, 0.3}, {0.15, 0.03, 0.3}, {0.7, 1, 0.3}};
+    /* product */
+    {0.7, 1, 5},
+    {0.3, 1, 20},
+    {0.85, 3, 2},
+    {0.5, 3, 5},
+    {0.5, 10, 5},
+    {0.5, 3, 5},
+    /* papers */
+    {0.5, 0.1, 10},
+    {0.7, 1, 0.3},
+    {0.15, 0.03, 0.3},
+    {0.7, 1, 0.3}};
 
 static const struct field ROWS[] = {{"target", "SHARE", "buffer aimed at, of its limit",
                                      FIELD(struct soda_cfg, target), .lo = 0.01, .hi = 1},
@@ -70,8 +80,11 @@ int soda_level(const struct soda_cfg *cfg, const struct view *v)
                             .beta = cfg->beta,
                             .gamma = cfg->gamma,
                             .best = INFINITY};
+    double u[VIEW_LEVELS];
+    bool points = simple_points(u, v);
+    int top = v->levels - 1;
     for (int k = 0; k < v->levels; k++) {
-        s.v[k] = log(v->ladder_kbps[v->levels - 1] / v->ladder_kbps[k]);
+        s.v[k] = points ? u[top] - u[k] : log(v->ladder_kbps[top] / v->ladder_kbps[k]);
         s.media_s[k] = kbps * v->chunk_s / v->ladder_kbps[k];
     }
     soda_visit(&s, 0, v->last_level, 0, 0, v->buffer_s);

@@ -6,6 +6,8 @@
  *   v(r) = ln(r_max / r)
  *   b(x) = (x - target)^2 below the target, and EPSILON (x - target)^2 above it, per dt0^2
  *
+ * For viewers in points v(r) is the quality that r lacks to the best level (simple_points).
+ *
  * N = 5 steps of dt = chunk_s seconds; w is the harmonic mean of the last 5 throughputs; dt0 = 4 s
  * makes beta and gamma independent of the chunk length. A step downloads w dt / r seconds of media,
  * so distortion is weighted by what is downloaded. A plan rises only or falls only. A plan that
@@ -13,8 +15,8 @@
  *
  * Settings (settings.h): target (share of the buffer limit), beta, gamma.
  *
- * Source: Chen et al., SODA, SIGCOMM 2024. Differs: the throughput forecast, the dt0, and the limit
- * in x_n. Threads: not shared, one per thread. */
+ * Source: Chen et al., SODA, SIGCOMM 2024, which allows any distortion v that falls with r. Differs:
+ * the throughput forecast, the dt0, the limit in x_n, and v in points are ours. Threads: not shared, one per thread. */
 #ifndef ABR_SODA_H
 #define ABR_SODA_H
 

@@ -67,5 +67,30 @@ TEST(levels_never_fall_as_the_buffer_grows)
     }
 }
 
+/* 500, 1000 and 2000 kbit/s with 50, 55 and 100 points: v = (0, 0.2, 2), a = 0.2, V = 20 / 2.2 and
+ * g = 0.2 + 10 / V = 1.3. The lowest and the top score the same at (V g - Q) / 1 = (V (2 + g) - Q) / 4,
+ * so Q = 5.76 s. The second level is never best there. With ln R it is best from 10 s on. */
+TEST(points_by_hand)
+{
+    struct view v = two_levels();
+    v.levels = 3;
+    v.ladder_kbps[2] = 2000;
+    v.points[0] = 50, v.points[1] = 55, v.points[2] = 100;
+    ck_assert_int_eq(level_at(&v, 5.7), 0);
+    ck_assert_int_eq(level_at(&v, 5.8), 2);
+    v.qoe = qoe_of_mu(1, 1, 1, QOE_LINEAR); /* the points do not count */
+    ck_assert_int_eq(level_at(&v, 5.8), 0);
+    ck_assert_int_eq(level_at(&v, 10.1), 1);
+}
+
+/* Without a level that looks better the utility is ln R. */
+TEST(equal_points_count_as_none)
+{
+    struct view v = two_levels();
+    v.points[0] = v.points[1] = 80;
+    ck_assert_int_eq(level_at(&v, 9.9), 0);
+    ck_assert_int_eq(level_at(&v, 10.1), 1);
+}
+
 SUITE(abr_deciders_bola, gains_by_hand, levels_by_hand,
-      levels_never_fall_as_the_buffer_grows);
+      levels_never_fall_as_the_buffer_grows, points_by_hand, equal_points_count_as_none);

@@ -61,6 +61,19 @@ START_TEST(the_placeholder_stands_for_buffer)
 }
 END_TEST
 
+/* 50 and 100 points: u = 1 and 3, gp = 2 / 0.4 = 5, Vp = 2. Both levels score the same at
+ * Q + P = 2 (5 + (2 x 1 - 1 x 3) / 1) = 8 s; with ln R at 11.77 s. */
+START_TEST(points_by_hand)
+{
+    struct player p = player_at(1500);
+    p.v.points[0] = 50, p.v.points[1] = 100;
+    (void)next(&p, 0, 4);
+    ck_assert_int_eq(next(&p, 1, 7.9), 0);
+    ck_assert_int_eq(next(&p, 1, 8.1), 1);
+    p.a.free(p.a.self);
+}
+END_TEST
+
 /* 12 s ask for the top level, which the throughput does not carry: a rise is cut, a stay is not. */
 START_TEST(it_does_not_rise_above_the_throughput)
 {
@@ -85,4 +98,4 @@ END_TEST
 
 SUITE(abr_deciders_bola_e, the_start_follows_the_throughput,
       the_placeholder_stands_for_buffer, it_does_not_rise_above_the_throughput,
-      a_short_buffer_has_the_last_word);
+      points_by_hand, a_short_buffer_has_the_last_word);

@@ -38,6 +38,26 @@ TEST(same_as_brute_force)
     compare(20, 12, 5, 6);
 }
 
+/* Falls and rises of points have their own weights. */
+TEST(points_same_as_brute_force)
+{
+    struct rng r;
+    rng_init(&r, 9, 0);
+    for (int i = 0; i < 500; i++) {
+        struct mpc_task t = mpc_brute_task(&r, 5, 4);
+        for (int k = 0; k < t.levels; k++)
+            t.points[k] = rng_range(&r, 0, 100); /* of one chunk: may fall */
+        t.last.points = rng_range(&r, 0, 100);
+        t.qoe = qoe_profiles[rng_below(&r, QOE_PRODUCT)].qoe;
+        t.qoe.mu_rise = i % 2 ? 0 : 0.3;
+        struct mpc_brute want = mpc_brute(&t);
+        struct mpc_answer got = mpc_plan(&t);
+        ck_assert_msg(got.level == want.level && got.value == want.value,
+                      "task %d: %d (%.17g), brute force %d (%.17g)", i, got.level,
+                      got.value, want.level, want.value);
+    }
+}
+
 /* The authors' utility: ln(R + .7) weighs 0 here and a change costs nothing, but their
  * - .01/R stays. At .1, .2 and 1 Mbit/s it is .1, .05 and .01; a stall of d - 1 s at 20 ms a
  * second costs .001, .021 and .18 more: the middle one wins. */
@@ -192,7 +212,7 @@ TEST(task_uses_sizes_and_shrinks_at_the_end)
     video_free(video);
 }
 
-SUITE_WITHIN(abr_deciders_mpc, 120, same_as_brute_force,
+SUITE_WITHIN(abr_deciders_mpc, 120, same_as_brute_force, points_same_as_brute_force,
              the_unweighted_penalty_of_low_rates_counts, ties_go_to_the_lowest_levels,
              looks_at_few_plans, forecast_by_hand, errors_fade_after_five,
              decision_by_hand, task_uses_sizes_and_shrinks_at_the_end);

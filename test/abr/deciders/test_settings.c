@@ -35,6 +35,26 @@ START_TEST(a_viewer_belongs_to_the_nearest_profile)
 }
 END_TEST
 
+/* {3, 1, 0.5}: in points a second of stall weighs so much that the shares of plain weights differ by
+ * switches alone; documentary would be nearest. */
+START_TEST(weights_in_points_are_compared_relative_to_standard)
+{
+    static const struct {
+        double weights[QOE_WEIGHTS];
+        const char *profile;
+    } rows[] = {
+        {{1, 1, 1, 3}, "standard"},    {{2, 2, 2, 1}, "standard"},
+        {{1, 4, 1, 1}, "documentary"}, {{1, 1, 3, 1}, "live"},
+        {{3, 1, 0.5, 1}, "news"},      {{1.25, 0.5, 1.5, 1}, "sports"},
+        {{3, 2, 1, 1}, "lecture"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct qoe q = qoe_of_weights(rows[i].weights);
+        ck_assert_str_eq(qoe_profiles[settings_kind(&q)].name, rows[i].profile);
+    }
+}
+END_TEST
+
 START_TEST(a_text_sets_all_sets)
 {
     struct pair sets[2] = {{1, 1}, {2, 2}};
@@ -72,4 +92,5 @@ START_TEST(bad_texts_are_named)
 END_TEST
 
 SUITE(abr_deciders_settings, a_viewer_belongs_to_the_nearest_profile,
-      a_text_sets_all_sets, bad_texts_are_named);
+      weights_in_points_are_compared_relative_to_standard, a_text_sets_all_sets,
+      bad_texts_are_named);

@@ -45,6 +45,22 @@ TEST(rate_takes_what_fits_the_newest_five)
     ck_assert_int_eq(simple_rate_level(&v), 4);
 }
 
+/* Points of a chunk may fall from one level to the next; the utility does not. */
+TEST(points_never_fall)
+{
+    struct view v = made_view(4);
+    const double points[] = {40, 65, 60, 90}, wanted[] = {0, 1, 1, 2};
+    double u[VIEW_LEVELS];
+    ck_assert(!simple_points(u, &v)); /* no level looks better */
+    for (int k = 0; k < 4; k++)
+        v.points[k] = points[k];
+    ck_assert(simple_points(u, &v));
+    for (int k = 0; k < 4; k++)
+        ck_assert_double_eq_tol(u[k], wanted[k], 1e-12);
+    v.qoe = qoe_papers[0].qoe;
+    ck_assert(!simple_points(u, &v));
+}
+
 TEST(buffer_maps_reservoir_and_cushion)
 {
     struct view v = made_view(5);
@@ -71,6 +87,6 @@ TEST(buffer_scales_to_short_players)
     ck_assert_int_eq(simple_buffer_level(&v), 4);
 }
 
-SUITE(abr_deciders_simple, harmonic_mean_by_hand, a_dead_link_is_finite,
-      rate_takes_what_fits_the_newest_five, buffer_maps_reservoir_and_cushion,
-      buffer_scales_to_short_players);
+SUITE(abr_deciders_simple, points_never_fall, harmonic_mean_by_hand,
+      a_dead_link_is_finite, rate_takes_what_fits_the_newest_five,
+      buffer_maps_reservoir_and_cushion, buffer_scales_to_short_players);

@@ -36,6 +36,21 @@ START_TEST(a_plan_by_hand)
 }
 END_TEST
 
+/* 75 and 100 points: v = (1, 0). Staying low costs 1 x 2 a step, 10 in five steps, and 2.75 for the
+ * buffer, so the switch is worth it up to gamma = 12.75. */
+START_TEST(points_by_hand)
+{
+    struct view v = two_levels(30, 0);
+    v.points[0] = 75, v.points[1] = 100;
+    struct soda_cfg c = {0.5, 1, 12.7};
+    ck_assert_int_eq(soda_level(&c, &v), 1);
+    c.gamma = 12.8;
+    ck_assert_int_eq(soda_level(&c, &v), 0);
+    v.qoe = qoe_of_mu(1, 1, 1, QOE_LINEAR); /* the points do not count */
+    ck_assert_int_eq(soda_level(&c, &v), 1);
+}
+END_TEST
+
 /* Far below the target the buffer is worth more than the picture. */
 START_TEST(an_empty_buffer_is_filled_first)
 {
@@ -57,5 +72,5 @@ START_TEST(a_link_below_all_levels_and_no_link)
 }
 END_TEST
 
-SUITE(abr_deciders_soda, a_plan_by_hand, an_empty_buffer_is_filled_first,
+SUITE(abr_deciders_soda, a_plan_by_hand, points_by_hand, an_empty_buffer_is_filled_first,
       a_link_below_all_levels_and_no_link);
