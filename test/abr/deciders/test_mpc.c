@@ -38,24 +38,74 @@ TEST(same_as_brute_force)
     compare(20, 12, 5, 6);
 }
 
-/* Falls and rises of points have their own weights. */
-TEST(points_same_as_brute_force)
+/* Weights in points, and points that need not rise with the ladder; the chunk before was of another
+ * quality than the ladder's. */
+static struct mpc_task task_in_points(struct rng *r, int levels, int horizon)
 {
-    struct rng r;
-    rng_init(&r, 9, 0);
-    for (int i = 0; i < 500; i++) {
-        struct mpc_task t = mpc_brute_task(&r, 5, 4);
-        for (int k = 0; k < t.levels; k++)
-            t.points[k] = rng_range(&r, 0, 100); /* of one chunk: may fall */
-        t.last.points = rng_range(&r, 0, 100);
-        t.qoe = qoe_profiles[rng_below(&r, QOE_PRODUCT)].qoe;
-        t.qoe.mu_rise = i % 2 ? 0 : 0.3;
-        struct mpc_brute want = mpc_brute(&t);
-        struct mpc_answer got = mpc_plan(&t);
-        ck_assert_msg(got.level == want.level && got.value == want.value,
-                      "task %d: %d (%.17g), brute force %d (%.17g)", i, got.level,
-                      got.value, want.level, want.value);
+    struct mpc_task t = mpc_brute_task(r, levels, horizon);
+    bool whole = rng_below(r, 4) == 0;
+    for (int k = 0; k < levels; k++)
+        if (rng_below(r, 2))
+            t.points[k] = whole ? rng_below(r, 101) : rng_range(r, 0, 100);
+    if (t.last.kbps > 0) t.last.points = rng_range(r, 0, 100);
+    t.qoe = qoe_profiles[rng_below(r, QOE_PRODUCT)].qoe;
+    if (rng_below(r, 2)) {
+        t.qoe.mu_quality = rng_below(r, 6) ? rng_range(r, 0, 3) : 0;
+        t.qoe.mu_switch = rng_below(r, 6) ? rng_range(r, 0, 5) : 0;
+        t.qoe.mu_stall = rng_below(r, 6) ? rng_range(r, 0, 60) : 0;
+        t.qoe.mu_rise = rng_below(r, 2) ? rng_range(r, 0, 5) : 0;
     }
+    return t;
+}
+
+TEST(same_as_brute_force_in_points)
+{
+    static const int cases[][3] = {{6, 5, 500}, {2, 5, 3000}, {3, 4, 3000}, {6, 1, 3000}};
+    for (int c = 0; c < 4; c++) {
+        struct rng r;
+        rng_init(&r, 21 + (uint64_t)c, 0);
+        for (int i = 0; i < cases[c][2]; i++) {
+            struct mpc_task t = task_in_points(&r, cases[c][0], cases[c][1]);
+            struct mpc_brute want = mpc_brute(&t);
+            struct mpc_answer got = mpc_plan(&t);
+            ck_assert_msg(got.level == want.level && got.value == want.value,
+                          "levels %d, horizon %d, task %d: %d (%.17g), brute force %d "
+                          "(%.17g)",
+                          cases[c][0], cases[c][1], i, got.level, got.value, want.level,
+                          want.value);
+            ck_assert_msg(fabs(want.value - want.best) <= 2 * t.horizon * 0x1p-20,
+                          "task %d: %.9g of rounded rewards, %.9g of rewards", i,
+                          want.value, want.best);
+        }
+    }
+}
+
+/* One chunk of 2 s, none before it but of 90 points. At 40, 70 and 100 points, without a stall up to
+ * the second: 20 - 50, 35 - 20 and 50 - 5 - 10 * 3.5. */
+TEST(points_by_hand)
+{
+    struct mpc_task t = {.levels = 3,
+                         .horizon = 1,
+                         .ladder_kbps = {300, 800, 2000},
+                         .points = {40, 70, 100},
+                         .download_s = {{1, 2, 6.5}},
+                         .chunk_s = 2,
+                         .buffer_s = 3,
+                         .last = {800, 90},
+                         .qoe = {.mu_quality = 1,
+                                 .mu_switch = 1,
+                                 .mu_stall = 10,
+                                 .mu_rise = .5,
+                                 .utility = QOE_POINTS}};
+    struct mpc_answer a = mpc_plan(&t);
+    ck_assert_int_eq(a.level, 1);
+    ck_assert_double_eq_tol(a.value, (35 - 20) / 12., 1e-5); /* over 1 + 1 + 10 */
+    t.qoe.mu_stall = 2;                                      /* 50 - 5 - 7 */
+    a = mpc_plan(&t);
+    ck_assert_int_eq(a.level, 2);
+    ck_assert_double_eq_tol(a.value, 38 / 4., 1e-5);
+    t.last = (struct qoe_level){0, 0}; /* no chunk before: 50 - 7 */
+    ck_assert_double_eq_tol(mpc_plan(&t).value, 43 / 4., 1e-5);
 }
 
 /* The authors' utility: ln(R + .7) weighs 0 here and a change costs nothing, but their
@@ -212,7 +262,8 @@ TEST(task_uses_sizes_and_shrinks_at_the_end)
     video_free(video);
 }
 
-SUITE_WITHIN(abr_deciders_mpc, 120, same_as_brute_force, points_same_as_brute_force,
-             the_unweighted_penalty_of_low_rates_counts, ties_go_to_the_lowest_levels,
-             looks_at_few_plans, forecast_by_hand, errors_fade_after_five,
-             decision_by_hand, task_uses_sizes_and_shrinks_at_the_end);
+SUITE_WITHIN(abr_deciders_mpc, 120, same_as_brute_force, same_as_brute_force_in_points,
+             points_by_hand, the_unweighted_penalty_of_low_rates_counts,
+             ties_go_to_the_lowest_levels, looks_at_few_plans, forecast_by_hand,
+             errors_fade_after_five, decision_by_hand,
+             task_uses_sizes_and_shrinks_at_the_end);

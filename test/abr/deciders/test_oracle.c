@@ -7,6 +7,8 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 /* A plan's sum of rewards, as eval counts it. */
 static double play(const struct emu_world *w, const struct qoe *qoe, const int *levels,
@@ -65,7 +67,7 @@ static struct trace *rough_link(int n, double mean_mbps, struct rng *r)
 
 static struct qoe random_weights(struct rng *r, int i)
 {
-    if (i % 2) return qoe_profiles[i / 2 % QOE_PROFILES].qoe;
+    if (i % 2) return qoe_papers[i / 2 % QOE_PAPERS].qoe;
     struct qoe q = {.mu_quality = rng_range(r, 0, 6),
                     .mu_switch = rng_range(r, 0, 6),
                     .mu_stall = rng_range(r, 0, 6)};
@@ -123,6 +125,131 @@ TEST(brackets_the_best_of_all_plans)
     ck_assert_msg(closed > 250, "only %d of 400 closed", closed);
     ck_assert_msg(missed <= open / 2, "%d of %d open cases missed the best", missed,
                   open);
+}
+
+/* Weights in points: the start may cost more or less than a stall, and rises may cost. */
+static struct qoe random_points(struct rng *r, int i)
+{
+    if (i % 3 == 0) return qoe_profiles[i / 3 % QOE_PRODUCT].qoe;
+    struct qoe q = {.mu_quality = rng_range(r, 0, 2),
+                    .mu_switch = rng_range(r, 0, 3),
+                    .mu_stall = rng_range(r, 0, 60),
+                    .mu_rise = i % 2 ? rng_range(r, 0, 2) : 0,
+                    .mu_start = rng_range(r, 0, 90),
+                    .utility = QOE_POINTS};
+    double *mu[] = {&q.mu_quality, &q.mu_switch, &q.mu_stall, &q.mu_start};
+    if (rng_below(r, 4) == 0) *mu[rng_below(r, 4)] = 0;
+    return q;
+}
+
+/* As above, in points: of the ladder, or of each chunk, where a higher level may be the worse one. */
+TEST(brackets_the_best_of_all_plans_in_points)
+{
+    struct rng r;
+    rng_init(&r, 12, 0);
+    int closed = 0, open = 0, missed = 0, dear = 0;
+    for (int i = 0; i < 300; i++) {
+        struct err e = {0};
+        int levels = 2 + (int)rng_below(&r, 2), chunks = levels == 2 ? 9 : 6;
+        const double ladder[] = {300, 800, 2000};
+        double chunk_s = rng_range(&r, 1, 5);
+        struct video *video =
+            video_generate(levels, chunks, chunk_s, ladder, .4, rng_u64(&r), &e);
+        struct trace *trace = rough_link(20, rng_range(&r, .2, 3), &r);
+        ck_assert_ptr_nonnull(video);
+        if (i % 4) {
+            size_t n = (size_t)levels * (size_t)chunks;
+            video->points = malloc(n * sizeof *video->points);
+            ck_assert_ptr_nonnull(video->points);
+            for (size_t k = 0; k < n; k++)
+                video->points[k] = (float)rng_range(&r, 0, 100);
+        }
+        struct emu_world w = {video, trace, emu_cfg_default()};
+        w.cfg.wrap = (enum emu_wrap)rng_below(&r, 3);
+        w.cfg.buffer_max_s = chunk_s * (i % 3 ? rng_range(&r, 1, 4) : 60);
+        const struct qoe qoe = random_points(&r, i);
+        int first = i % 2 ? -1 : (int)rng_below(&r, (uint32_t)levels);
+        dear += first < 0 && qoe.mu_start > qoe.mu_stall;
+
+        struct oracle *o = oracle_new(video, 0, &e);
+        struct oracle_result got;
+        ck_assert_ptr_nonnull(o);
+        ck_assert_int_eq(oracle_solve(&got, o, &w, 1, &qoe, first, &e), 0);
+        double best = best_of_all(&w, &qoe, first);
+        double said = play(&w, &qoe, got.levels, first);
+        ck_assert_msg(fabs(said - got.value) < 1e-8, "case %d: %.12g, played %.12g", i,
+                      got.value, said);
+        ck_assert_msg(got.bound >= best - 1e-9,
+                      "case %d: a plan of %.12g passes the bound %.12g", i, best,
+                      got.bound);
+        if (got.bound - got.value < 1e-7) {
+            closed++;
+            ck_assert_double_ge(got.value, best - 1e-7);
+        } else {
+            open++;
+            missed += got.value < best - 1e-7;
+        }
+        oracle_free(o);
+        trace_free(trace);
+        video_free(video);
+    }
+    ck_assert_msg(closed > 180, "only %d of 300 closed", closed);
+    ck_assert_msg(missed <= open / 2, "%d of %d open cases missed the best", missed,
+                  open);
+    ck_assert_int_gt(dear, 20);
+}
+
+/* 2 chunks of 4 s, 100 or 200 kbyte; 1 Mbit/s of payload and no round trip: waits of 0.8 or 1.6 s for
+ * the first picture, and the second chunk is always in time. Quality is 50 or 60 points, in chunk 1
+ * 30 or 95. */
+TEST(a_start_by_hand)
+{
+    struct err e = {0};
+    const double ladder[] = {200, 400};
+    struct video *video = video_new(2, 2, 4, ladder, &e);
+    double time_s[] = {0, 1e3, 2e3}, mbps[] = {1, 1, 1};
+    struct trace t = {.name = "t", .n = 3, .time_s = time_s, .mbps = mbps};
+    struct emu_world w = {video, &t, emu_cfg_default()};
+    w.cfg.rtt_s = 0;
+    w.cfg.payload = 1;
+    static const float points[] = {50, 60, 30, 95};
+    video->points = malloc(sizeof points);
+    ck_assert_ptr_nonnull(video->points);
+    memcpy(video->points, points, sizeof points);
+    for (int i = 0; i < 4; i++)
+        video->bytes[i] = i % 2 ? 200000 : 100000;
+
+    struct oracle *o = oracle_new(video, 0, &e);
+    struct oracle_result r;
+    struct qoe qoe = {.mu_quality = 1,
+                      .mu_switch = 2,
+                      .mu_stall = 100,
+                      .mu_start = 5,
+                      .utility = QOE_POINTS};
+    /* 60 + 95 - 5 * 1.6; at the lower level first 50 + 95 - 5 * .8 */
+    ck_assert_int_eq(oracle_solve(&r, o, &w, 1, &qoe, -1, &e), 0);
+    ck_assert_double_eq_tol(r.value, 147, 1e-9);
+    ck_assert_double_eq_tol(r.bound, 147, 1e-7);
+    ck_assert(r.levels[0] == 1 && r.levels[1] == 1);
+    /* a dearer start than a stall: 50 + 95 - 200 * .8 against 60 + 95 - 200 * 1.6 */
+    qoe.mu_start = 200;
+    ck_assert_int_eq(oracle_solve(&r, o, &w, 1, &qoe, -1, &e), 0);
+    ck_assert_double_eq_tol(r.value, -15, 1e-9);
+    ck_assert_double_eq_tol(r.bound, -15, 1e-7);
+    ck_assert(r.levels[0] == 0 && r.levels[1] == 1);
+    /* a given first chunk is not counted; after its 50 points 95 are a rise of 45 */
+    qoe.mu_rise = 1;
+    ck_assert_int_eq(oracle_solve(&r, o, &w, 1, &qoe, 0, &e), 0);
+    ck_assert_double_eq_tol(r.value, 95 - 45, 1e-9);
+    qoe.mu_rise = 2; /* 95 - 90 against a fall of 20, which costs 40: 30 - 40 */
+    ck_assert_int_eq(oracle_solve(&r, o, &w, 1, &qoe, 0, &e), 0);
+    ck_assert_double_eq_tol(r.value, 5, 1e-9);
+    qoe.mu_switch = 1; /* 30 - 20 */
+    ck_assert_int_eq(oracle_solve(&r, o, &w, 1, &qoe, 0, &e), 0);
+    ck_assert_double_eq_tol(r.value, 10, 1e-9);
+    ck_assert_int_eq(r.levels[1], 0);
+    oracle_free(o);
+    video_free(video);
 }
 
 /* 2 chunks of 1 s at 1 or 2 Mbit/s; 1 Mbit/s of payload and no round trip. Chunk 0 is given
@@ -316,7 +443,8 @@ TEST(small_budgets_leave_a_gap_that_is_stated)
     video_free(video);
 }
 
-SUITE(abr_deciders_oracle, brackets_the_best_of_all_plans, one_choice_by_hand,
+SUITE(abr_deciders_oracle, brackets_the_best_of_all_plans,
+      brackets_the_best_of_all_plans_in_points, a_start_by_hand, one_choice_by_hand,
       no_policy_passes_golden_traces, no_policy_passes_with_weights_of_its_own,
       no_policy_passes_generated_traces, no_policy_passes_hsdpa_traces,
       small_budgets_leave_a_gap_that_is_stated);

@@ -3,6 +3,8 @@
 #include "support/csv.h"
 #include "support/suites.h"
 
+#include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 static struct emu_world world;
@@ -96,5 +98,51 @@ TEST(what_came_is_what_the_view_is_of)
     ck_assert_double_gt(abandons.last.quality, plain.last.quality);
 }
 
-SUITE_SET_UP(abr_emulator_player, 0, set_up, tear_down, view_follows_the_recorded_player,
+/* Points of each chunk: level k of chunk n has 10 k + n % 7. */
+TEST(what_another_viewer_would_have_felt)
+{
+    struct video *video = (struct video *)world.video;
+    const size_t n = (size_t)video->chunks * (size_t)video->levels;
+    video->points = malloc(n * sizeof *video->points);
+    ck_assert_ptr_nonnull(video->points);
+    for (size_t i = 0; i < n; i++)
+        video->points[i] =
+            (float)(10 * (i % (size_t)video->levels) + i / (size_t)video->levels % 7);
+    const struct qoe k = {.mu_quality = 2,
+                          .mu_switch = 3,
+                          .mu_stall = 10,
+                          .mu_start = 4,
+                          .utility = QOE_POINTS};
+    const struct qoe *other = &qoe_find("paper-live")->qoe;
+    struct player p;
+    player_start(&p, &world, 1, &k, -1);
+    double before = 0, before_mbps = 0;
+    for (int chunk = 0; chunk < 20; chunk++) {
+        int level = chunk * 5 % 6;
+        double now = 10 * level + chunk % 7, mbps = video->ladder_kbps[level] / 1000;
+        ck_assert_double_eq(p.view.points[level], now);
+        if (chunk) ck_assert_double_eq(p.view.last_points, before);
+        ck_assert(!player_step(&p, level, 1.0));
+        double wait = p.result.rebuffer_s, fall = chunk ? fmax(0, before - now) : 0;
+        double want = 2 * now - 3 * fall - (chunk ? 10 : 4) * wait;
+        ck_assert_double_eq_tol(p.last.reward, want, 1e-9);
+        ck_assert_double_eq(p.last.stall_s, wait);
+        ck_assert_double_eq(player_felt(&p, &k).reward, p.last.reward);
+        double change = chunk ? fabs(mbps - before_mbps) : 0;
+        ck_assert_double_eq_tol(player_felt(&p, other).reward, mbps - change - 6 * wait,
+                                1e-9);
+        /* on a link that carries all, and of the chunk that was fetched, not of the next */
+        struct qoe_range r = player_range(&p, &k, 1e6);
+        ck_assert_double_eq_tol(r.low, 2. * (chunk % 7), 1e-9);
+        ck_assert_double_eq_tol(r.high, 2. * (50 + chunk % 7), 1e-9);
+        r = player_range(&p, other, 1e6);
+        ck_assert_double_eq_tol(r.low, .3, 1e-12);
+        ck_assert_double_eq_tol(r.high, 4.3, 1e-12);
+        before = now;
+        before_mbps = mbps;
+    }
+}
+
+SUITE_SET_UP(abr_emulator_player, 0, set_up, tear_down,
+             what_another_viewer_would_have_felt, view_follows_the_recorded_player,
              first_chunk_may_be_given, what_came_is_what_the_view_is_of);

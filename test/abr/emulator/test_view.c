@@ -32,5 +32,51 @@ TEST(unknown_sizes_come_from_the_ladder)
     ck_assert_double_eq(view_bytes(&v, 1), 777.0);
 }
 
-SUITE(abr_emulator_view, knows_nothing_at_first, history_drops_the_oldest,
+/* The chunk before was better than this chunk's copy of its level: a change of scene. */
+TEST(rewards_after_the_chunk_as_it_was_fetched)
+{
+    struct view v = view_default();
+    v.levels = 3;
+    v.chunk_s = 2;
+    v.last_level = 1;
+    v.last_points = 90;
+    for (int k = 0; k < 3; k++) {
+        v.ladder_kbps[k] = 1000 * (k + 1);
+        v.points[k] = 50 + 20 * k;
+    }
+    v.qoe = (struct qoe){.mu_quality = 2,
+                         .mu_switch = 3,
+                         .mu_stall = 10,
+                         .mu_rise = .5,
+                         .mu_start = 4,
+                         .utility = QOE_POINTS};
+    static const double none[] = {50, 70, 90}, last[] = {50 - 120, 70 - 60, 90},
+                        level[] = {50 - 60, 70, 90 - 10};
+    double reward[VIEW_LEVELS];
+    view_rewards(reward, &v, VIEW_NONE);
+    for (int k = 0; k < 3; k++)
+        ck_assert_double_eq_tol(reward[k], none[k], 1e-12);
+    view_rewards(reward, &v, VIEW_LAST);
+    for (int k = 0; k < 3; k++)
+        ck_assert_double_eq_tol(reward[k], last[k], 1e-12);
+    view_rewards(reward, &v, 1); /* after this chunk's level 1: 70 points */
+    for (int k = 0; k < 3; k++)
+        ck_assert_double_eq_tol(reward[k], level[k], 1e-12);
+
+    struct qoe_level before = view_last(&v);
+    ck_assert(before.kbps == 2000 && before.points == 90);
+    v.last_level = -1; /* the first chunk: last_points say nothing */
+    before = view_last(&v);
+    ck_assert(before.kbps == 0);
+    view_rewards(reward, &v, VIEW_LAST);
+    for (int k = 0; k < 3; k++)
+        ck_assert_double_eq_tol(reward[k], none[k], 1e-12);
+
+    struct qoe_ladder ladder = view_ladder(&v);
+    ck_assert(ladder.kbps == v.ladder_kbps && ladder.points == v.points);
+    ck_assert(ladder.levels == 3 && ladder.chunk_s == 2);
+}
+
+SUITE(abr_emulator_view, rewards_after_the_chunk_as_it_was_fetched,
+      knows_nothing_at_first, history_drops_the_oldest,
       unknown_sizes_come_from_the_ladder);

@@ -482,7 +482,35 @@ TEST(every_allocation_may_fail)
     ck_assert_int_ge(alloc_each_fails(make_folder, unmake, rated), 4);
 }
 
-SUITE(abr_manifests_video, shape_is_checked, sizes_are_checked, generated,
+/* Points of levels until those of chunks are known. */
+TEST(points_of_levels_and_of_chunks)
+{
+    struct err e = {0};
+    const double ladder[] = {300, 750, 1200};
+    struct video *v = video_new(3, 4, 4, ladder, &e);
+    double curve[3], got[3];
+    quality_curve(curve, ladder, NULL, 3);
+    ck_assert_int_eq(v->quality, QUALITY_CURVE);
+    ck_assert_ptr_null(v->points);
+    for (int chunk = 0; chunk < 4; chunk++) {
+        video_points(got, v, chunk);
+        for (int k = 0; k < 3; k++)
+            ck_assert(got[k] == curve[k] && v->level_points[k] == curve[k]);
+    }
+    v->level_points[1] = 33; /* stated */
+    video_points(got, v, 2);
+    ck_assert_double_eq(got[1], 33);
+    v->points = calloc(12, sizeof *v->points); /* owned */
+    v->points[2 * 3 + 1] = 44.5f;
+    v->points[3 * 3] = 11;
+    video_points(got, v, 2);
+    ck_assert(got[0] == 0 && got[1] == 44.5 && got[2] == 0);
+    video_points(got, v, 3);
+    ck_assert(got[0] == 11 && got[1] == 0);
+    video_free(v);
+}
+
+SUITE(abr_manifests_video, points_of_levels_and_of_chunks, shape_is_checked, sizes_are_checked, generated,
       pensieve_folder, pensieve_ladder_from_means, pensieve_refusals,
       quality_files_beside_the_sizes, quality_file_refusals, quality_is_checked,
       another_ladder_has_another_curve, what_is_saved_is_loaded_again, sabre,
