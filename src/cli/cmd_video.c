@@ -3,6 +3,7 @@
 #include "cli/cmd.h"
 #include "cli/fetch.h"
 #include "cli/interrupt.h"
+#include "cli/measure.h"
 #include "cli/opt.h"
 #include "cli/out.h"
 
@@ -178,9 +179,110 @@ static int convert(int argc, char **argv)
     return video_run("video convert", argv[at], to, &s, &cfg);
 }
 
+static void put_measured(struct out *o, const struct measured *m)
+{
+    const struct video *v = m->video;
+    for (int k = 0; k < v->levels; k++) {
+        double least = QUALITY_MAX, most = 0.0;
+        for (int c = 0; c < v->chunks; c++) {
+            double points[VIEW_LEVELS];
+            video_points(points, v, c);
+            if (points[k] < least) least = points[k];
+            if (points[k] > most) most = points[k];
+        }
+        out_row(o);
+        out_int(o, "level", k);
+        out_real(o, "kbps", v->ladder_kbps[k], 1);
+        if (v->heights[k]) out_int(o, "height", v->heights[k]);
+        out_real(o, "quality", v->level_points[k], 1);
+        out_real(o, "least", least, 1);
+        out_real(o, "most", most, 1);
+        out_text(o, "metric", scores_metric_name(m->metric));
+    }
+    out_say(o, "%s: quality of %d chunks of %g s, 0 to 100, measured as %s", v->name,
+            v->chunks, v->chunk_s, scores_metric_name(m->metric));
+}
+
+/* The manifest with the quality of its levels. */
+static int write_mpd(const struct measured *m, const char *to, struct err *e)
+{
+    size_t len;
+    char *text = *m->manifest ? text_read_file(m->manifest, VIDEO_FILE_MAX, &len, e) : NULL;
+    if (!text)
+        return *m->manifest ? ERR_IO
+                            : err_field(e, ERR_CONFLICT, "--mpd",
+                                        "the input is a folder without an MPD");
+    char *rated = video_rate_mpd(text, len, m->video->name, m->video, e);
+    int rc = rated ? text_write_file(to, rated, strlen(rated), e) : ERR_INVALID;
+    free(rated);
+    free(text);
+    return rc;
+}
+
+static int quality(int argc, char **argv)
+{
+    struct out_cfg cfg = {0};
+    struct measure_cfg what = {.metric = "auto", .chunk_s = 4};
+    const char *to = NULL, *mpd = NULL;
+    const struct field opts[] = {
+        {"reference", "FILE",
+         "video that the levels are compared with (default: the level with the highest "
+         "bitrate)",
+         FIELD_TO(what.reference)},
+        {"metric", "NAME", "auto, ssim or vmaf; auto: vmaf if ffmpeg has it, else ssim",
+         FIELD_TO(what.metric)},
+        {"out", "DIR",
+         "folder for the result: video.json, or video_quality_* if INPUT has whole files; "
+         "created if absent",
+         FIELD_TO(to)},
+        {"mpd", "FILE", "file for the MPD with the quality of its levels", FIELD_TO(mpd)},
+        {"chunks", "N", "measure only the first N chunks", FIELD_TO(what.chunks),
+         .shown = "all", .lo = 1, .hi = VIDEO_CHUNKS_MAX},
+        {"chunk-s", "S", "length of the chunks of whole files, in seconds",
+         FIELD_TO(what.chunk_s), .lo = 1, .hi = 10},
+        OPT_QUIET(what.quiet),
+        OUT_OPTIONS(cfg),
+        {0},
+    };
+    const struct opt_cmd cmd = {
+        .name = "video quality",
+        .args = "INPUT",
+        .min_args = 1,
+        .max_args = 1,
+        .about = "Measures the quality of every chunk at every level, 0 to 100, with ffmpeg. "
+                 "INPUT is\n"
+                 "a DASH MPD, an HLS master playlist, or a folder with manifest.mpd, "
+                 "master.m3u8,\n"
+                 "index.m3u8 or one video file per level. Each level is scaled to the size of "
+                 "the\n"
+                 "reference. SSIM becomes points by a published relation to VMAF.",
+        .opts = opts,
+        .example = "abrd video quality manifest.mpd --reference master.mov --out movie\n"
+                   "abrd video quality manifest.mpd --mpd rated.mpd\n"
+                   "abrd eval --video movie",
+    };
+    int at = opt_parse(&cmd, argc, argv);
+    if (at < 0) return opt_status(at);
+    what.input = argv[at];
+
+    struct err e = {0};
+    struct measured m = {0};
+    struct out *o = out_new(&cfg, &e);
+    int rc = o ? measure(&m, &what, &e) : e.code;
+    if (!rc && to)
+        rc = *m.manifest ? video_save(m.video, to, &e) : video_save_quality(m.video, to, &e);
+    if (!rc && mpd) rc = write_mpd(&m, mpd, &e);
+    if (!rc) put_measured(o, &m);
+    if (!rc) rc = out_finish(o, &e);
+    video_free(m.video);
+    out_free(o);
+    return rc ? cmd_fail("video quality", &e) : OPT_EXIT_DONE;
+}
+
 static const struct cmd_sub subcommands[] = {
     {"show", "print the bitrate ladder and the chunk sizes of a video", video_show},
     {"convert", "write chunk sizes to a table that other commands read", convert},
+    {"quality", "measure the quality of every chunk with ffmpeg", quality},
     {NULL, NULL, NULL},
 };
 
@@ -188,6 +290,7 @@ int cmd_video(int argc, char **argv)
 {
     return cmd_sub_run(
         "video",
-        "Shows or converts the chunk sizes of a video: DASH, HLS, sabre JSON or tables.",
+        "Shows or converts the chunk sizes of a video (DASH, HLS, sabre JSON or tables), "
+        "and\nmeasures its quality.",
         subcommands, "abrd video show manifest.mpd", argc, argv);
 }

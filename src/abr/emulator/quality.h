@@ -21,6 +21,9 @@ enum quality_source { QUALITY_CURVE, QUALITY_LEVEL, QUALITY_CHUNK };
 /* "curve", "level", "chunk". */
 const char *quality_source_name(enum quality_source s);
 
+/* Points of a mean SSIM of luma, 0 .. 100. */
+double quality_of_ssim(double ssim);
+
 /* The height that decides how much a 16:9 screen magnifies the picture: of 1280 x 536 it is 720, since
  * its width fills the screen; an upright picture is watched on an upright screen. width 0: not known. */
 int quality_height(int width, int height);

@@ -247,6 +247,8 @@ static int read_variants(struct segments *out, const struct master *m,
         int level = segments_level(out, v->uri, means ? v->mean_kbps : v->peak_kbps, e);
         if (level < 0) return level;
         out->level[level].height = variant_height(v->resolution);
+        rc = segments_keep(out, &out->level[level].playlist, v->uri, e);
+        if (rc) return rc;
         char *text = source->read(source->self, v->uri, 0, PLAYLIST_MAX, &len, e);
         if (!text) return e && e->code ? e->code : ERR_IO;
         char base[SEGMENTS_URL];

@@ -40,6 +40,7 @@ struct mpd {
 struct mpd_node {
     struct mpd_node *parent, *children, *next; /* next: sibling */
     int line, attributes;
+    long from, bytes; /* its start tag in the text */
     char *content; /* text of a BaseURL, NULL: none; owned by the tree */
     char texts[];  /* the name without its prefix, then names and values of attributes */
 };
@@ -95,6 +96,8 @@ static void begins(void *ctx, const char *name, const char **attributes)
         give_up(b, &b->no_memory);
         return;
     }
+    node->from = (long)XML_GetCurrentByteIndex(b->parser);
+    node->bytes = XML_GetCurrentByteCount(b->parser);
     node->parent = b->open;
     *b->after = node;
     b->open = node;
@@ -491,10 +494,11 @@ static bool width_of(int *width, const char *s)
 }
 
 /* $Number$, $Number%05d$, $Time$, $Bandwidth$, $RepresentationID$ and $$. */
-static bool expand(char *out, const struct stream *s, int64_t number, int64_t time)
+static bool expand(char *out, const struct stream *s, const char *template,
+                   int64_t number, int64_t time)
 {
     *out = '\0';
-    for (const char *p = s->media; *p;) {
+    for (const char *p = template; *p;) {
         char piece[SEGMENTS_URL];
         if (*p != '$') {
             size_t len = strcspn(p, "$");
@@ -544,6 +548,17 @@ static int read_base(struct stream *s, const struct mpd_chain *c, const char *na
     return 0;
 }
 
+/* Keeps the URL of the initialization segment, if there is one. */
+static int read_init(struct segments *out, int level, const struct stream *s,
+                     const char *template, struct err *e)
+{
+    char media[SEGMENTS_URL], url[SEGMENTS_URL];
+    if (!expand(media, s, template, s->start_number, 0) ||
+        !segments_join(url, s->base, media))
+        return 0; /* only who reads the media needs it */
+    return segments_keep(out, &out->level[level].init, url, e);
+}
+
 static double duration_s(const struct mpd *m, int i)
 {
     return (double)m->times.duration[i] / m->times.timescale;
@@ -554,10 +569,13 @@ static int read_template(struct mpd *m, struct segments *out, int level,
                          double total_s, struct err *e)
 {
     static const char element[] = "SegmentTemplate";
+    char init[SEGMENTS_URL];
     int rc = mpd_read_times(m, c, element, total_s, m->chunks, e);
+    if (!rc && mpd_inherited(init, sizeof init, c, element, "initialization"))
+        rc = read_init(out, level, s, init, e);
     for (int i = 0; i < m->times.n && !rc; i++) {
         char media[SEGMENTS_URL], url[SEGMENTS_URL];
-        bool known = expand(media, s, s->start_number + i, m->times.start[i]) &&
+        bool known = expand(media, s, s->media, s->start_number + i, m->times.start[i]) &&
                      segments_join(url, s->base, media);
         rc = segments_add(out, level, duration_s(m, i), -1, known ? url : "", e);
     }
@@ -600,7 +618,11 @@ static int read_list(struct mpd *m, struct segments *out, int level,
     for (const struct mpd_node *u = mpd_child(list, "SegmentURL"); u;
          u = mpd_named(u->next, "SegmentURL"))
         n++;
+    char init[SEGMENTS_URL];
+    const struct mpd_node *first = mpd_child(list, "Initialization");
     int rc = mpd_read_times(m, c, "SegmentList", total_s, n, e);
+    if (!rc && first && mpd_attribute(init, sizeof init, first, "sourceURL"))
+        rc = read_init(out, level, s, init, e);
     if (!rc && m->times.n != n)
         rc = text_refuse(m->name, mpd_line(list), ERR_INVALID, e,
                          "SegmentList has %d SegmentURLs for %d segments", n, m->times.n);
@@ -892,4 +914,148 @@ struct video *mpd_read_video(const char *text, size_t len, const char *name,
     free(m.times.duration);
     mpd_tree_free(root);
     return v;
+}
+
+/* ---- a manifest with quality ---- */
+
+struct mpd_writer {
+    char *text; /* owned */
+    size_t n, cap;
+    bool no_memory;
+};
+
+static void mpd_put(struct mpd_writer *w, const char *bytes, size_t n)
+{
+    if (w->n + n + 1 > w->cap) {
+        size_t cap = 2 * (w->n + n) + 256;
+        char *more = w->no_memory ? NULL : realloc(w->text, cap);
+        if (!more) {
+            w->no_memory = true;
+            return;
+        }
+        w->text = more;
+        w->cap = cap;
+    }
+    memcpy(w->text + w->n, bytes, n);
+    w->n += n;
+    w->text[w->n] = '\0';
+}
+
+/* The prefix of our namespace at an element; false: none is declared. */
+static bool mpd_prefix(char out[32], const struct mpd_node *n)
+{
+    for (; n; n = n->parent) {
+        const char *at = n->texts + strlen(n->texts) + 1;
+        for (int i = 0; i < n->attributes; i++) {
+            const char *value = at + strlen(at) + 1;
+            if (!strncmp(at, "xmlns:", 6) && !strcmp(value, VIDEO_NAMESPACE))
+                return snprintf(out, 32, "%s", at + 6) < 32;
+            at = value + strlen(value) + 1;
+        }
+    }
+    return false;
+}
+
+/* Copies a start tag up to its end, without the attribute `name`. */
+static void mpd_put_tag(struct mpd_writer *w, const char *tag, size_t n, const char *name)
+{
+    size_t i = 1 + strcspn(tag + 1, " \t\r\n/>"), len = strlen(name);
+    mpd_put(w, tag, i);
+    for (;;) {
+        size_t blanks = strspn(tag + i, " \t\r\n"), at = i + blanks;
+        if (at >= n || tag[at] == '/' || tag[at] == '>') break;
+        size_t key = strcspn(tag + at, " \t\r\n="), value = at + key;
+        value += strcspn(tag + value, "\"'");
+        size_t end = value + 2 + strcspn(tag + value + 1, tag[value] == '"' ? "\"" : "'");
+        if (key != len || strncmp(tag + at, name, len) != 0) mpd_put(w, tag + i, end - i);
+        i = end;
+    }
+}
+
+static void mpd_put_quality(struct mpd_writer *w, const struct mpd_node *r,
+                            const char *text, const struct video *v, int level)
+{
+    char prefix[32] = "abrd", name[64], number[64];
+    bool declared = mpd_prefix(prefix, r);
+    const char *tag = text + r->from;
+    size_t n = (size_t)r->bytes;
+    snprintf(name, sizeof name, "%s:quality", prefix);
+    mpd_put_tag(w, tag, n, name);
+    if (!declared)
+        mpd_put(w, number,
+                (size_t)snprintf(number, sizeof number, " xmlns:%s=\"%s\"", prefix,
+                                 VIDEO_NAMESPACE));
+    mpd_put(w, " ", 1);
+    mpd_put(w, name, strlen(name));
+    for (int c = 0; c < v->chunks; c++) {
+        double points[VIEW_LEVELS];
+        video_points(points, v, c);
+        mpd_put(w, number,
+                (size_t)snprintf(number, sizeof number, "%s%.1f", c ? " " : "=\"",
+                                 points[level]));
+    }
+    bool empty = n >= 2 && tag[n - 2] == '/';
+    mpd_put(w, empty ? "\"/>" : "\">", empty ? 3 : 2);
+}
+
+/* The level of a Representation; -1: none has its bitrate. */
+static int mpd_level(const struct mpd_node *r, const struct video *v)
+{
+    char text[32];
+    int64_t bits_per_s;
+    if (!mpd_attribute(text, sizeof text, r, "bandwidth") ||
+        !mpd_whole(&bits_per_s, text))
+        return -1;
+    for (int k = 0; k < v->levels; k++)
+        if (fabs(v->ladder_kbps[k] - (double)bits_per_s / 1000.0) < 1e-6) return k;
+    return -1;
+}
+
+static int mpd_rate_set(struct mpd_writer *w, size_t *done, const struct mpd_node *set,
+                        const char *text, const char *name, const struct video *v,
+                        struct err *e)
+{
+    for (const struct mpd_node *r = mpd_child(set, "Representation"); r;
+         r = mpd_named(r->next, "Representation")) {
+        int level = mpd_level(r, v);
+        if (level < 0)
+            return text_refuse(name, mpd_line(r), ERR_INVALID, e,
+                               "Representation: no level of the video has its bandwidth");
+        mpd_put(w, text + *done, (size_t)r->from - *done);
+        mpd_put_quality(w, r, text, v, level);
+        *done = (size_t)(r->from + r->bytes);
+    }
+    return 0;
+}
+
+char *video_rate_mpd(const char *text, size_t len, const char *name, const struct video *v,
+                     struct err *e)
+{
+    size_t blanks = strspn(text, VIDEO_BLANKS), done = 0;
+    bool bom = !strncmp(text, "\xef\xbb\xbf", 3);
+    if (bom) blanks = 3;
+    struct mpd_node *root = mpd_tree(text + blanks, len - blanks, name, e);
+    if (!root) return NULL;
+    struct mpd_writer w = {0};
+    const char *from = text + blanks;
+    const struct mpd_node *period = mpd_child(root, "Period"), *set = NULL;
+    int rc = 0;
+    if (!period || mpd_named(period->next, "Period"))
+        rc = text_refuse(name, mpd_line(root), ERR_INVALID, e,
+                         "is not an MPD with one Period");
+    if (!rc) {
+        set = mpd_child(period, "AdaptationSet");
+        while (set && !is_video(set))
+            set = mpd_named(set->next, "AdaptationSet");
+        if (!set)
+            rc = text_refuse(name, mpd_line(period), ERR_ABSENT, e,
+                             "no AdaptationSet of video");
+    }
+    if (!rc) rc = mpd_rate_set(&w, &done, set, from, name, v, e);
+    if (!rc) mpd_put(&w, from + done, strlen(from + done));
+    if (!rc && w.no_memory) rc = err_set(e, ERR_MEMORY, "no memory for the manifest");
+    mpd_tree_free(root);
+    if (!rc) return w.text;
+    free(w.text);
+    return NULL;
 }

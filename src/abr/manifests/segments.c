@@ -80,7 +80,8 @@ int segments_level(struct segments *s, const char *id, double kbps, struct err *
         return text_refuse(s->name, 0, ERR_RANGE, e, "more than %d levels of video",
                            VIEW_LEVELS);
     struct segments_level *l = &s->level[s->levels];
-    *l = (struct segments_level){.kbps = kbps};
+    *l = (struct segments_level){
+        .kbps = kbps, .init = SEGMENTS_NONE, .playlist = SEGMENTS_NONE};
     text_clean(l->id, sizeof l->id, id);
     return s->levels++;
 }
@@ -103,6 +104,16 @@ static int keep_url(size_t *out, struct segments *s, const char *url, size_t bef
     memcpy(s->text + s->text_len, url, n);
     s->text_len += n;
     return 0;
+}
+
+const char *segments_url(const struct segments *s, size_t at)
+{
+    return s->text + at;
+}
+
+int segments_keep(struct segments *s, size_t *at, const char *url, struct err *e)
+{
+    return keep_url(at, s, url, 0, e);
 }
 
 int segments_add(struct segments *s, int level, double duration_s, int64_t bytes,
@@ -161,6 +172,7 @@ int segments_append(struct segments *to, const struct segments *from, struct err
         return text_refuse(to->name, 0, ERR_INVALID, e,
                            "its periods have different ladders, and a video has one: "
                            "convert them one by one");
+    to->periods++;
     for (int k = 0; k < to->levels; k++)
         for (int i = 0; i < from->level[k].n; i++) {
             const struct segment *one = &from->level[k].at[i];
@@ -392,6 +404,7 @@ struct video *segments_video(struct segments *s, const struct segments_source *s
     segments_sort(s);
     int sized = 0;
     if (check_aligned(s, e)) return NULL;
+    if (source && source->listed && source->listed(source->self, s, e)) return NULL;
     if (!s->level[0].n) {
         text_refuse(s->name, 0, ERR_INVALID, e, "no segments");
         return NULL;

@@ -20,6 +20,8 @@
 
 #define SEGMENTS_URL 2048 /* bytes, its end included */
 
+struct segments;
+
 struct segments_source {
     void *self;
     bool
@@ -34,6 +36,8 @@ struct segments_source {
     bool (*found)(void *self, char url[SEGMENTS_URL]);
     /* Gets the share of known sizes; true stops. May be NULL. */
     bool (*progress)(void *self, double share);
+    /* Gets the list with its levels sorted, before their sizes are asked for; != 0 stops. May be NULL. */
+    int (*listed)(void *self, const struct segments *s, struct err *e);
 };
 
 /* Files in dir (borrowed) and its sub-folders. URLs that lead elsewhere count as missing. */
@@ -50,18 +54,28 @@ struct segments_level {
     char id[128]; /* for messages */
     double kbps;
     int height; /* of the picture (quality_height); 0: not known */
+    /* offsets in text, or SEGMENTS_NONE: of the URL of an initialization segment, and of the playlist
+     * that lists the segments */
+    size_t init, playlist;
     int n, cap;
     struct segment *at; /* (n), owned */
 };
 
 struct segments {
     const char *name; /* of the manifest, for messages; borrowed */
-    int levels;
+    int levels, periods; /* periods: that were appended */
     struct segments_level level[VIEW_LEVELS];
     char *text; /* URLs, one after the other, owned */
     size_t text_len, text_cap;
 };
 
+#define SEGMENTS_NONE ((size_t)-1)
+
+/* The URL at an offset. */
+const char *segments_url(const struct segments *s, size_t at);
+/* Keeps a URL: *at is level.init or level.playlist. */
+int segments_keep(struct segments *s, size_t *at, const char *url, struct err *e)
+    __attribute__((warn_unused_result));
 /* Adds a level. Returns its index, or < 0. */
 int segments_level(struct segments *s, const char *id, double kbps, struct err *e);
 int segments_add(struct segments *s, int level, double duration_s, int64_t bytes,

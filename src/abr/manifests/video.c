@@ -728,14 +728,41 @@ struct video *video_load(const char *path, const struct video_cfg *cfg, struct e
     return v;
 }
 
+static int make_folder(const char *dir, struct err *e)
+{
+    if (!mkdir(dir, 0755) || errno == EEXIST) return 0;
+    return err_field(e, ERR_IO, dir, "cannot be made: %s", strerror(errno));
+}
+
+int video_save_quality(const struct video *v, const char *dir, struct err *e)
+{
+    int rc = make_folder(dir, e);
+    size_t room = (size_t)v->chunks * 32, size = 0;
+    char *text = rc ? NULL : malloc(room);
+    if (!rc && !text) rc = err_set(e, ERR_MEMORY, "no memory for %d chunks", v->chunks);
+    for (int k = 0; k < v->levels && !rc; k++, size = 0) {
+        char path[4096];
+        for (int c = 0; c < v->chunks; c++) {
+            double points[VIEW_LEVELS];
+            video_points(points, v, c);
+            size += (size_t)snprintf(text + size, room - size, "%.2f\n", points[k]);
+        }
+        if (snprintf(path, sizeof path, "%s/%s_%d", dir, QUALITY, k) >= (int)sizeof path)
+            rc = err_field(e, ERR_RANGE, dir, "the path is too long");
+        else
+            rc = text_write_file(path, text, size, e);
+    }
+    free(text);
+    return rc;
+}
+
 int video_save(const struct video *v, const char *dir, struct err *e)
 {
     char path[4096];
     if (snprintf(path, sizeof path, "%s/%s", dir, VIDEO_TABLE) >= (int)sizeof path)
         return err_field(e, ERR_RANGE, dir, "the path is too long");
-    if (mkdir(dir, 0755) && errno != EEXIST)
-        return err_field(e, ERR_IO, dir, "cannot be made: %s", strerror(errno));
-    return write_sabre(v, path, e);
+    int rc = make_folder(dir, e);
+    return rc ? rc : write_sabre(v, path, e);
 }
 
 uint32_t video_ladder_crc(const struct video *v)

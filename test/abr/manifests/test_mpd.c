@@ -550,6 +550,45 @@ TEST(quality_refusals)
             6, "8 numbers of quality for 10 segments", ERR_INVALID);
 }
 
+/* What is written is read again, and nothing else changes. */
+TEST(quality_is_written_into_a_manifest)
+{
+    const struct {
+        const char *root, *hi, *lo;
+        const char *parts[3];
+    } t[] = {
+        {OWN, "abrd:sizes=\"1 2 3\"", "",
+         {"abrd:sizes=\"1 2 3\" abrd:quality=\"90.0 80.0 70.0\"/>"}},
+        {OWN, "abrd:quality=\"1\" id = 'a > b'", "abrd:quality='2 3 4'",
+         {"<Representation bandwidth=\"2000000\" id = 'a > b' abrd:quality=\"90.0",
+          "<Representation bandwidth=\"500000\" abrd:quality=\"30.0"}},
+        {"", "", "", {" xmlns:abrd=\"urn:abrd:mpd\" abrd:quality=\"90.0 80.0 70.0\"/>"}},
+        {"xmlns:q=\"urn:abrd:mpd\"", "", "", {" q:quality=\"30.0 20.0 10.0\"/>"}},
+    };
+    for (size_t i = 0; i < sizeof t / sizeof *t; i++) {
+        char plain[4096];
+        struct err e = {0};
+        snprintf(plain, sizeof plain, "%s", rated(t[i].root, t[i].hi, t[i].lo));
+        struct video *v = read(plain, NULL);
+        ck_assert_int_eq(video_make_points(v, NULL), 0);
+        for (int c = 0; c < 3; c++) {
+            v->points[2 * c] = (float)(30 - 10 * c);
+            v->points[2 * c + 1] = (float)(90 - 10 * c);
+        }
+        char *text = video_rate_mpd(plain, strlen(plain), "m.mpd", v, &e);
+        ck_assert_msg(text != NULL, "%s: %s", e.field, e.detail);
+        for (int j = 0; j < 3 && t[i].parts[j]; j++)
+            ck_assert_msg(strstr(text, t[i].parts[j]) != NULL, "%s\nin %s", t[i].parts[j],
+                          text);
+        struct video *again = read(text, NULL);
+        ck_assert_int_eq(again->quality, QUALITY_CHUNK);
+        ck_assert_mem_eq(again->points, v->points, 6 * sizeof *v->points);
+        video_free(again);
+        video_free(v);
+        free(text);
+    }
+}
+
 TEST(heights_of_pictures)
 {
     const struct {
@@ -621,5 +660,6 @@ SUITE_SET_UP(abr_manifests_mpd, 0, set_up, NULL, fixed_duration_without_files,
              sizes_from_files, only_files_inside_the_folder_count, lists_of_segments,
              index_boxes, periods_have_their_part_of_an_index, periods_follow_each_other,
              a_period_begins_where_the_one_before_ends, refusals,
-             quality_of_chunks_and_levels, quality_refusals, heights_of_pictures,
+             quality_of_chunks_and_levels, quality_refusals,
+             quality_is_written_into_a_manifest, heights_of_pictures,
              memory_is_refused_at_every_allocation, entities_are_not_expanded);
