@@ -7,7 +7,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
 
-import { Roster, Series, icicle, onPlane, specialisation, watched } from '../../web/dashboard/series.js';
+import { Roster, Series, icicle, onPlane, quantile, seen, specialisation, watched } from '../../web/dashboard/series.js';
 import { Daemon, ROOT } from './daemon.mjs';
 import { test, until as waitFor } from './harness.mjs';
 import { launch } from './stage.mjs';
@@ -18,7 +18,8 @@ const until = (fn, what) => waitFor(fn, what, 60000);
 const near = (a, b, eps = 1e-12) => assert.ok(Math.abs(a - b) <= eps, `${a} is not ${b}`);
 
 const reading = (decisions, rewards, sum) =>
-    ({ decisions, rewards, sessions_live: 3, profiles: [{ name: 'news', rewards, reward_sum: sum }] });
+    ({ decisions, rewards, sessions_live: 3, startup_bounds_s: [1, 2], profiles: [{ name: 'news', rewards, reward_sum: sum,
+        startup: [0, 0, 0], by: [rewards, 0, 0], played_s: 4 * rewards, stall_sum_s: 0, quality_sum: 80 * rewards, switches: 0 }] });
 
 async function seriesTests() {
     await test('dashboard: decisions a second and rewards are differences of counters', () => {
@@ -34,13 +35,32 @@ async function seriesTests() {
         assert.equal(s.columns.t.length, 21);
     });
 
+    await test('dashboard: what viewers see are differences of counters', () => {
+        const bounds = [1, 2, 4];
+        assert.equal(quantile(0.5, [0, 0, 0, 0], bounds), null);
+        near(quantile(0.5, [0, 4, 4, 0], bounds), 2); // as histogram_quantile
+        near(quantile(0.9, [0, 4, 4, 0], bounds), 2 + 2 * (7.2 - 4) / 4);
+        near(quantile(0.5, [2, 0, 0, 0], bounds), 0.5);
+        near(quantile(0.9, [0, 0, 0, 7], bounds), 4); // above the last bound
+        const then = { rewards: 10, startup: [1, 0, 0, 0], by: [8, 1, 1], played_s: 40, stall_sum_s: 1, quality_sum: 700, switches: 2 };
+        const now = { rewards: 15, startup: [1, 4, 4, 0], by: [11, 1, 3], played_s: 60, stall_sum_s: 6, quality_sum: 1000, switches: 4 };
+        const v = seen(now, then, bounds);
+        near(v.median, 2);
+        near(v.stalls, 5 / 25);
+        near(v.quality, 60);
+        near(v.switches, 6);
+        near(v.player, 2 / 5);
+        near(seen(now, null, bounds).stalls, 6 / 66);
+        assert.deepEqual(seen(then, then, bounds), { median: null, p90: null, stalls: null, quality: null, switches: null, player: null });
+    });
+
     await test('dashboard: another process is another curve; what is old goes', () => {
         const s = new Series(30);
         s.add(0, reading(1000, 0, 0));
         for (let t = 1; t <= 100; t++) s.add(t, reading(t, 0, 0));
         assert.deepEqual([s.columns.t[0], s.columns.t.at(-1)], [70, 100]);
         near(s.rate(5), 1);
-        for (const column of [s.columns.rate, s.columns.live, s.columns.reward.get('news')])
+        for (const column of [s.columns.rate, s.columns.live, s.columns.reward.get('news'), s.columns.seen.get('news')])
             assert.equal(column.length, s.columns.t.length);
     });
 
@@ -122,7 +142,8 @@ const shownOn = page => page.evaluate(() => [...document.querySelectorAll('[data
 /** Those that are not what /metrics says, to the digits that are shown. */
 function wrong(shown, metrics) {
     return shown.filter(({ metric, over, scale, text }) => {
-        let value = metrics.get(metric);
+        // several names are a sum; a label may hold no space
+        let value = metric.split(' ').reduce((sum, name) => sum + metrics.get(name), 0);
         if (over) value /= over.reduce((sum, name) => sum + metrics.get(name), 0);
         if (text === '–') return Number.isFinite(value);
         const digits = /^-?[\d,]+(?:\.(\d+))?(?: %)?$/.exec(text);
@@ -222,7 +243,8 @@ async function pageTests(browser, daemon) {
         const of = name => shown.filter(s => s.metric.startsWith(name));
         assert.ok(Number(of('abrd_decisions_total')[0].text.replace(/,/g, '')) > 2000);
         for (const [family, least] of Object.entries({ abrd_sessions_live: 1, abrd_policy_version: 2,
-            abrd_profile_chunks_total: 4, abrd_profile_reward: 4, abrd_profile_expert_decisions_total: 4,
+            abrd_profile_chunks_total: 4, abrd_profile_stall_seconds_total: 4, abrd_profile_quality_points_total: 4,
+            abrd_profile_switches_total: 4, abrd_profile_chunks_by_total: 4, abrd_profile_expert_decisions_total: 4,
             abrd_learner_updates_total: 1, abrd_learner_rollbacks_total: 1, abrd_learner_check_score: 1, abrd_learner_check_best: 1,
             abrd_policy_layer_dormant_ratio: 6, abrd_policy_layer_rank_effective: 6, abrd_policy_layer_weight_rms: 12,
             abrd_merge_weight: 2, abrd_untagged_mix: 4, abrd_merge_tree_leaves: 1, abrd_merge_expected: 1 }))

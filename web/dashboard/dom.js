@@ -3,7 +3,7 @@
  *
  * A number that is also in /metrics has `data-metric`, the name of the sample there. `data-over` lists
  * samples by whose sum it is divided. `data-scale` is the factor that it is multiplied by (percent:
- * 100). The tests compare page and metrics this way.
+ * 100). Several names in `data-metric` are a sum. The tests compare page and metrics this way.
  *
  * @module dashboard/dom
  */

@@ -31,7 +31,7 @@ function show(up, line) {
  */
 const frame = paced(async () => {
     const [told, policy] = await Promise.all([daemon.get('/v1/profiles'), daemon.get('/v1/policy')]);
-    if (told) overview.units = Object.fromEntries(told.profiles.map(p => [p.name, p.qoe.mu[0]]));
+    if (told) overview.units = Object.fromEntries(told.profiles.map(p => [p.name, p.qoe.mu?.[0] ?? 1]));
     overview.experts = policy?.actor.experts ?? overview.experts;
 }, FRAME_MS);
 

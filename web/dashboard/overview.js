@@ -1,12 +1,12 @@
 /**
- * overview.js - tiles, decisions per second, sessions, and the results of each profile.
+ * overview.js - what viewers see, tiles, decisions per second, sessions, and the experts of each profile.
  *
  * @module dashboard/overview
  */
 import { $ } from '../page.js';
 import { Chart } from './charts.js';
 import { el, metric, number, rows, sample, text } from './dom.js';
-import { specialisation } from './series.js';
+import { seen, specialisation } from './series.js';
 
 /** colour and dash of each profile, the same in every chart */
 const LOOKS = [['--c0'], ['--c1'], ['--c2'], ['--c3'], ['--c4', [6, 3]], ['--c5', [6, 3]], ['--c6', [2, 3]]];
@@ -24,6 +24,16 @@ const TILES = {
     dropped: [s => s.bus_dropped, 'abrd_bus_dropped_total'],
 };
 
+/** what viewers see: a chart each, over the last minute */
+const SEEN = {
+    median: { label: 'start-up, median', unit: 's', digits: 1 },
+    p90: { label: 'start-up, 90th percentile', unit: 's', digits: 1 },
+    stalls: { label: 'stall ratio', unit: '%', digits: 1, scale: 100 },
+    quality: { label: 'quality', digits: 0 },
+    switches: { label: 'switches per minute', digits: 1 },
+    player: { label: 'decided by the player', unit: '%', digits: 0, scale: 100 },
+};
+
 export class Overview {
     /** weights of quality, by profile: rewards divided by them are on one scale */
     units = {};
@@ -31,6 +41,8 @@ export class Overview {
     experts = 1;
 
     constructor() {
+        this.seen = Object.entries(SEEN).map(([key, how]) => [key, how.scale ?? 1,
+            new Chart($(`chart-${key}`), { x: 'time', zero: true, series: [], ...how })]);
         this.rate = new Chart($('chart-rate'), { label: 'decisions per second', x: 'time', zero: true, digits: 1,
             series: [{ name: 'decisions / s', colour: '--abrd', fill: '--abrd-soft' }] });
         this.live = new Chart($('chart-live'), { label: 'live sessions', x: 'time', zero: true,
@@ -42,6 +54,7 @@ export class Overview {
     /** @param {import('./series.js').Series} series @param {object} s the newest stats */
     show(series, s) {
         const { t, rate, live, reward } = series.columns;
+        this.#viewers(series.columns, s);
         for (const [id, [value, name]] of Object.entries(TILES))
             metric($(`tile-${id}`), value(s), { metric: name });
         text($('tile-rate'), number(rate.at(-1), 1));
@@ -52,22 +65,46 @@ export class Overview {
         this.reward.lines(names.map((name, i) => ({ name, colour: look(i)[0], dash: look(i)[1] })));
         this.reward.draw([t, ...names.map(name => reward.get(name)
             .map(v => v === null ? null : v / (this.units[name] || 1)))]);
-        this.#profiles(s.profiles);
         this.#matrix(s.profiles);
     }
 
-    #profiles(profiles) {
+    /** Profiles with viewers: the table since the start, the charts over the last minute. */
+    #viewers({ t, seen: columns }, s) {
+        const watched = s.profiles.filter(p => p.rewards);
+        const names = watched.map(p => p.name);
+        for (const [key, scale, chart] of this.seen) {
+            chart.lines(names.map((name, i) => ({ name, colour: look(i)[0], dash: look(i)[1] })));
+            chart.draw([t, ...names.map(name => columns.get(name)
+                .map(v => v === null || v[key] === null ? null : scale * v[key]))]);
+        }
+        this.#profiles(watched, s.startup_bounds_s);
+    }
+
+    #profiles(profiles, bounds) {
+        if (!profiles.length) {
+            rows($('profiles'), ['none'], () => el('tr', {}, el('td', { colspan: 9 }, 'no chunk was reported yet')));
+            return;
+        }
         const lines = rows($('profiles'), profiles.map(p => p.name), name =>
-            el('tr', {}, el('th', { scope: 'row' }, name), ...[0, 1, 2, 3].map(() => el('td'))));
+            el('tr', {}, el('th', { scope: 'row' }, name), ...Array.from({ length: 8 }, () => el('td'))));
         profiles.forEach((p, i) => {
-            const [, chunks, reward, mbps, stall] = lines[i].children;
-            const of = name => sample(name, { profile: p.name });
-            const mean = (e, name, sum, digits, scale) => metric(e, p.rewards ? sum / p.rewards : null,
-                { metric: of(name), over: [of('abrd_profile_chunks_total')], digits, scale });
-            metric(chunks, p.rewards, { metric: of('abrd_profile_chunks_total') });
-            mean(reward, 'abrd_profile_reward', p.reward_sum, 3);
-            mean(mbps, 'abrd_profile_kbps_total', p.kbps_sum, 2, 0.001);
-            mean(stall, 'abrd_profile_stall_seconds_total', p.stall_sum_s, 3);
+            const [, chunks, median, p90, stalls, quality, switches, player, mbps] = lines[i].children;
+            const of = (name, labels) => sample(`abrd_profile_${name}`, { profile: p.name, ...labels });
+            const by = ['other-level', 'player', 'daemon'].map(who => of('chunks_by_total', { by: who }));
+            const v = seen(p, null, bounds);
+            const count = [of('chunks_total')], played = of('played_seconds_total'), stalled = of('stall_seconds_total');
+            metric(chunks, p.rewards, { metric: count[0] });
+            text(median, number(v.median, 1));
+            text(p90, number(v.p90, 1));
+            metric(stalls, v.stalls, { metric: stalled, over: [stalled, played], digits: 2, scale: 100 });
+            metric(quality, v.quality, { metric: of('quality_points_total'), over: count, digits: 1 });
+            metric(switches, v.switches / 60, { metric: of('switches_total'), over: [played], digits: 2, scale: 60 });
+            metric(player, v.player, { metric: by.slice(0, 2).join(' '), over: by, digits: 1, scale: 100 });
+            metric(mbps, p.kbps_sum / p.rewards, { metric: of('kbps_total'), over: count, digits: 2, scale: 0.001 });
+            p90.classList.toggle('over', p.startup_max_s > 0 && v.p90 > p.startup_max_s);
+            stalls.classList.toggle('over', p.stall_ratio_max > 0 && v.stalls > p.stall_ratio_max);
+            p90.title = p.startup_max_s ? `ceiling: ${p.startup_max_s} s` : '';
+            stalls.title = p.stall_ratio_max ? `ceiling: ${number(100 * p.stall_ratio_max, 2)} %` : '';
         });
     }
 

@@ -4,6 +4,41 @@
  * @module dashboard/series
  */
 
+/** Quantile q of a histogram, linear within a bucket; bounds as in the stats, counts have one more; null: empty. */
+export function quantile(q, counts, bounds) {
+    const total = counts.reduce((a, b) => a + b, 0);
+    if (!total) return null;
+    let below = 0;
+    for (let i = 0; i < bounds.length; i++) {
+        const from = i ? bounds[i - 1] : 0;
+        if (below + counts[i] >= q * total && counts[i])
+            return from + (bounds[i] - from) * (q * total - below) / counts[i];
+        below += counts[i];
+    }
+    return bounds.at(-1);
+}
+
+const over = (a, b) => b > 0 ? a / b : null;
+
+/**
+ * What viewers of a profile saw between two readings of its figures, or since the start; null where nothing
+ * was counted. Start-ups in seconds, stalls and player (chunks that the daemon did not decide) as shares.
+ */
+export function seen(now, then, bounds) {
+    const grown = key => now[key] - (then?.[key] ?? 0);
+    const each = key => now[key].map((n, i) => n - (then?.[key][i] ?? 0));
+    const starts = each('startup'), [daemon, other, player] = each('by');
+    const played = grown('played_s'), stalled = grown('stall_sum_s');
+    return {
+        median: quantile(0.5, starts, bounds),
+        p90: quantile(0.9, starts, bounds),
+        stalls: over(stalled, stalled + played),
+        quality: over(grown('quality_sum'), grown('rewards')),
+        switches: over(60 * grown('switches'), played),
+        player: over(other + player, daemon + other + player),
+    };
+}
+
 /** The last readings of the counters, and curves from them. */
 export class Series {
     /** @param {number} keepS length of the curves [s] */
@@ -15,7 +50,8 @@ export class Series {
     clear() {
         /** @type {{t: number, s: object}[]} */
         this.readings = [];
-        this.columns = { t: [], rate: [], live: [], reward: new Map() };
+        /** seen, reward: by profile */
+        this.columns = { t: [], rate: [], live: [], seen: new Map(), reward: new Map() };
     }
 
     /** Adds a reading at t seconds. Counters that fell belong to a new process: the curves begin again. */
@@ -30,13 +66,15 @@ export class Series {
         c.rate.push(this.rate(5));
         c.live.push(s.sessions_live);
         for (const p of s.profiles)
-            if (!c.reward.has(p.name)) c.reward.set(p.name, Array(n).fill(null));
+            for (const by of [c.reward, c.seen])
+                if (!by.has(p.name)) by.set(p.name, Array(n).fill(null));
         for (const [name, column] of c.reward) column.push(this.reward(name, 15));
+        for (const [name, column] of c.seen) column.push(this.seen(name, 60));
         while (c.t[0] < t - this.keepS) {
             c.t.shift();
             c.rate.shift();
             c.live.shift();
-            for (const column of c.reward.values()) column.shift();
+            for (const column of [...c.reward.values(), ...c.seen.values()]) column.shift();
         }
     }
 
@@ -51,6 +89,14 @@ export class Series {
     rate(s) {
         const now = this.readings.at(-1), then = this.readings.length > 1 ? this.#since(s) : null;
         return then ? (now.s.decisions - then.s.decisions) / (now.t - then.t) : null;
+    }
+
+    /** seen() of this profile over the last `s` seconds; null before the second reading. */
+    seen(name, s) {
+        if (this.readings.length < 2) return null;
+        const of = r => r.s.profiles.find(p => p.name === name);
+        const now = this.readings.at(-1), then = this.#since(s);
+        return of(now) ? seen(of(now), of(then), now.s.startup_bounds_s) : null;
     }
 
     /** Mean reward per chunk of this profile over the last `s` seconds; null without chunks. */

@@ -111,15 +111,17 @@ export class SessionPanel {
     /** @param {object} h the session's history, as the daemon sends it */
     show(h) {
         const { steps, at, chunk, buffer, mbps, measured } = watched(h, CELLS);
-        const done = h.steps.filter(s => s.reported), sum = f => done.reduce((a, s) => a + f(s), 0);
+        // the wait for the first chunk is the start-up, not a stall
+        const [first] = h.steps, start = first?.reported && first.chunk === 0 ? first : null;
+        const later = h.steps.filter(s => s.reported && s !== start);
         const last = steps.at(-1);
         text($('session-facts'), [
             `${short(h.session)} · ${h.profile}${h.hinted ? '' : ' (assumed)'}${h.explores ? ', explores' : ''}`,
             last && `chunk ${last.chunk}${h.chunks ? ` of ${h.chunks}` : ''}`,
             last && `level ${last.shown}`,
             last && `buffer ${number(buffer.at(-1), 1)} s`,
-            done.length && `reward ${number(sum(s => s.reward) / done.length, 2)} per chunk`,
-            done.length && `stalled ${number(sum(s => s.rebuffer_s), 1)} s`,
+            start && `started after ${number(Math.max(start.rebuffer_s, start.download_s), 1)} s`,
+            later.length && `stalled ${number(later.reduce((sum, s) => sum + s.rebuffer_s, 0), 1)} s`,
             h.closed && 'over',
         ].filter(Boolean).join(' · '));
         this.buffer.draw([at, buffer], chunk);
@@ -134,7 +136,7 @@ export class SessionPanel {
             const cell = el('li', { class: s.expert >= 0 && s.expert < 4 ? `e${s.expert}` : 'ex',
                 title: `chunk ${s.chunk}: level ${s.shown}, ` +
                     (s.decided_level < 0 ? 'the player' : s.expert >= 0 ? `expert ${s.expert}` : s.by ?? 'fallback') +
-                    (s.reported ? `, reward ${number(s.reward, 2)}` : '') });
+                    (s.reported && s.rebuffer_s > 0 ? `, waited ${number(s.rebuffer_s, 1)} s` : '') });
             cell.style.height = `${10 + 90 * h.ladder_kbps[s.shown] / top}%`;
             if (s.rebuffer_s > 0) cell.classList.add('stalled');
             return cell;
