@@ -343,7 +343,7 @@ page-web page-media: page-%:
 # ---- tests
 
 # everything that make test runs or needs
-TESTED := build/abrd $(B)/lib/libabrd.a $(B)/check $(B)/trial_chaos $(B)/trial_hostile $(B)/trial_soak
+TESTED := build/abrd $(B)/lib/libabrd.a $(B)/check $(B)/grid $(B)/trial_chaos $(B)/trial_hostile $(B)/trial_soak
 test: ## run everything: lint, unit, golden, HTTP and browser tests
 	@$(MAKE) --no-print-directory deps-test
 	@$(MAKE) --no-print-directory web test/web/node_modules/.done test/lint/node_modules/.done media $(TESTED)
@@ -354,7 +354,7 @@ CHECK_JOBS = $(patsubst -j%,%,$(firstword $(filter -j%,$(MAKEFLAGS))))
 check: $(B)/check $(B)/abrd ## run the unit tests; SUITE=abr/emulator/emu for one suite
 	$(Q)JOBS=$${JOBS:-$(CHECK_JOBS)} $(B)/check $(SUITE)
 
-test-http: all web $(B)/trial_chaos $(B)/trial_hostile $(B)/trial_soak ## run the HTTP tests against the real daemon, short trials, and the tests of the scripts
+test-http: all web $(B)/grid $(B)/trial_chaos $(B)/trial_hostile $(B)/trial_soak ## run the HTTP tests against the real daemon, short trials, and the tests of the scripts
 	@bash test/each.sh http
 
 test-web: all web media test/web/node_modules/.done ## run the browser tests in Chromium
@@ -474,6 +474,15 @@ upgrade: all ## upgrade from older programs and roll back; OLD and PEER are comm
 score: all ## score the policy as in its README (test/score/score.sh); POLICY=moe:FILE PART=val SHARED=../shared
 	@POLICY="$(POLICY)" PART="$(PART)" SHARED="$(SHARED)" PAPER="$(PAPER)" SEEDS="$(SEEDS)" \
 	    DRAWS="$(DRAWS)" ORACLE="$(ORACLE)" OUT="$(OUT)" bash test/score/score.sh
+
+.PHONY: viewers regimes
+viewers: all $(B)/grid ## score what viewers feel, by profile (test/score/viewers.mjs); POLICY=moe:FILE PART=test SHARED=../shared
+	@POLICY="$(POLICY)" PART="$(PART)" SHARED="$(or $(SHARED),../shared)" TAKE="$(TAKE)" \
+	    RIVALS_AS="$(RIVALS_AS)" OUT="$(OUT)" node test/score/viewers.mjs
+
+regimes: all $(B)/grid ## map where the policy is better or worse than the best rule (test/score/regimes.mjs, minutes); POLICY=moe:FILE PART=test CELLS=720
+	@POLICY="$(POLICY)" PART="$(PART)" SHARED="$(or $(SHARED),../shared)" CELLS="$(CELLS)" TRACES="$(TRACES)" \
+	    DRAWS="$(DRAWS)" RIVALS_AS="$(RIVALS_AS)" OUT="$(OUT)" node test/score/regimes.mjs
 
 ablation: all ## train the recipe with one change at a time (test/score/ablation.sh); STEPS=N SEEDS=5 JOBS=2
 	@STEPS="$(STEPS)" SEEDS="$(SEEDS)" JOBS="$(JOBS)" OPTIONS="$(OPTIONS)" TABLE="$(TABLE)" \

@@ -4,6 +4,8 @@
 //   GRID=FILE     another program (default build/release/grid)
 //   SHARED=DIR    holds traces/ and video/ (default ../shared)
 //   THREADS=N     default: one per processor
+//   CACHE=DIR     rules' sessions (default build/score)
+//   LOOKS=FILE    looks at the test sets (default test/score/looks.tsv)
 import { execFileSync, spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { appendFileSync, copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync, statSync }
@@ -65,16 +67,15 @@ export const ladders = () => [
     { name: 'Big Buck Bunny', levels: 10, video: existsSync(bunny) ? bunny : null, chunk_s: 3, most: 199 },
 ].filter(one => one.ladder ? one.ladder.length <= longestLadder() : one.video);
 
-// The Envivio video with VMAF of each chunk next to its sizes, as abrd video quality leaves it.
+// A folder with the Envivio video, and with the VMAF of each chunk next to its sizes, as video_load reads
+// it. null: the video is not there.
 export function envivio() {
-    const dir = 'build/score/envivio';
-    if (!existsSync(`${shared}/video/envivio-dash3`)) return null;
-    if (!existsSync(dir)) {
-        mkdirSync(dir, { recursive: true });
-        for (let k = 0; k < 6; k++) {
-            copyFileSync(`${shared}/video/envivio-dash3/video_size_${k}`, `${dir}/video_size_${k}`);
-            copyFileSync(`${shared}/video/envivio-vmaf/vmaf_${k}`, `${dir}/video_quality_${k}`);
-        }
+    const dir = `${cacheDir}/envivio`, sizes = `${shared}/video/envivio-dash3`, quality = `${shared}/video/envivio-vmaf`;
+    if (!existsSync(sizes)) return null;
+    mkdirSync(dir, { recursive: true });
+    for (let k = 0; k < 6; k++) {
+        copyFileSync(`${sizes}/video_size_${k}`, `${dir}/video_size_${k}`);
+        if (existsSync(quality)) copyFileSync(`${quality}/vmaf_${k}`, `${dir}/video_quality_${k}`);
     }
     return dir;
 }
@@ -83,7 +84,7 @@ export const bunny = `${shared}/video/sabre-bbb.json`;
 
 // What a look at the test sets leaves behind: one line in test/score/looks.tsv. Returns their number.
 export function look(part, tool, policy) {
-    const file = 'test/score/looks.tsv';
+    const file = process.env.LOOKS ?? 'test/score/looks.tsv';
     const lines = () => readFileSync(file, 'utf8').split('\n').filter(line => line && !line.startsWith('#'));
     if (part === 'test') appendFileSync(file, `${tool}\t${policy}\t${policyHash(policy)}\n`);
     return lines().length;

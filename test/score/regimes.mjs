@@ -104,7 +104,9 @@ function drawnCells() {
     const cells = [];
     for (const world of ['product', 'papers']) for (const link of where) for (const scene of scenes)
         for (let i = 0; i < draws; i++) {
-            const one = cellOf({ ...scene, link, profile: { name: `drawn ${i}`, weights: drawnWeights(world, i) } });
+            // the papers' own evaluation does not count chunk 0
+            const session = { ...scene.session, free_start: world === 'papers' };
+            const one = cellOf({ ...scene, session, link, profile: { name: `drawn ${i}`, weights: drawnWeights(world, i) } });
             cells.push({ ...one, group: `${world}, ${link.name}, ${scene.scene}` });
         }
     return cells;

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# selftest.sh - do score.sh and ablation.sh say what is so? On small golden traces.
+# selftest.sh - do the scores say what is so? score.sh, viewers.mjs, regimes.mjs, ablation.sh and routing.sh on
+# small golden traces.
 set -u
 cd "$(dirname "$0")/../.."
 tmp=$(mktemp -d)
@@ -65,6 +66,77 @@ POLICY=moe:$tmp/none SHARED=$tmp/shared PART=val OUT=$tmp/x.json bash test/score
     >"$tmp/x.txt" 2>&1
 is "a policy that is not there" 1 $?
 is "is named" 1 "$(grep -c "$tmp/none" "$tmp/x.txt")"
+
+# ---- sessions in one process, what viewers feel, the map
+export LOOKS=$tmp/looks.tsv
+echo '# looks' >"$LOOKS"
+ladder=300,750,1200,1850,2850,4300
+cell()
+{
+    printf '{"traces": "test/golden/traces", "part": "all", "ladder": [%s], "chunk_s": 4, "chunks": 48, "profile": "%s", %s "policies": ["mpc", "fixed-0"]}\n' \
+        "$ladder" "$1" "$2"
+}
+# qoe PROFILE FREE: mean of mpc's sessions
+played() { cell "$1" "$2" | build/release/grid 1 | head -n 1 |
+    node -e 'const r = JSON.parse(require("fs").readFileSync(0)); console.log((r.qoe.reduce((a, b) => a + b) / r.qoe.length).toFixed(3))'; }
+evaluated() { build/abrd eval --policy mpc --profile "$1" --traces test/golden/traces --quiet --csv - "${@:2}" 2>/dev/null |
+    awk -F, 'NR == 1 { for (i = 1; i <= NF; i++) at[$i] = i; next } $at["policy"] == "mpc" { printf "%.3f\n", $at["mean_qoe"] }'; }
+is "the grid plays as eval does" "$(evaluated news --count-first)" "$(played news '')"
+is "and from chunk 1" "$(evaluated paper-live)" "$(played paper-live '"free_start": true,')"
+is "with any number of threads" "$(cell live '' | build/release/grid 1)" "$(cell live '' | build/release/grid 3)"
+is "a live viewer sees no end" 1 "$([ "$(played standard '"live": true,')" != "$(played standard '')" ]; echo $((! $?)))"
+is "an unknown policy fails" 1 "$(cell live '' | sed s/mpc/mpx/ | build/release/grid 1 >/dev/null 2>&1; echo $?)"
+module() { node --input-type=module -e "import * as g from '$PWD/test/score/grid.mjs'; console.log(JSON.stringify($1))"; }
+is "a quantile" 2.5 "$(module 'g.quantile([4, 1, 3, 2], 0.5)')"
+is "a difference without spread" '{"mean":1,"lo":1,"hi":1}' "$(module 'g.paired([2, 3], [1, 2])')"
+is "a gain" '{"mean":0.5,"lo":0.5,"hi":0.5}' "$(module 'g.gain([3, 3], [2, 2])')"
+
+# map NAME POLICY
+map()
+{
+    SHARED=$tmp/shared CACHE=$tmp/cache POLICY=$2 CELLS=24 TRACES=3 DRAWS=1 OUT=$tmp/$1 \
+        node test/score/regimes.mjs >"$tmp/$1.txt" 2>&1
+    echo $?
+}
+rows() { awk 'END { print NR - 1 }' "$1"; }
+is "a map ends well" 0 "$(map first fixed-0)"
+kept=$(cat "$tmp"/cache/rules-*/sessions.jsonl | wc -l)
+is "its rivals are kept" 1 "$((kept > 24 * 11))"
+is "a second map" 0 "$(map second fixed-0)"
+is "is the same" "$(grep -v 'map in' "$tmp/first.txt")" "$(grep -v 'map in' "$tmp/second.txt")"
+is "and plays no rival again" "$kept" "$(cat "$tmp"/cache/rules-*/sessions.jsonl | wc -l)"
+is "a square a cell" "$(rows "$tmp/first/regimes.csv")" \
+    "$(grep -o '<title>[^<]*against [^<]*</title>' "$tmp/first/regimes.html" | wc -l)"
+is "verdicts are as counted" "$(grep -c '"worse"' "$tmp/first/regimes.csv")" \
+    "$(sed -n 's/.*[0-9] cells, .* worse \([0-9]*\) (.*; worst:.*/\1/p' "$tmp/first.txt")"
+is "the lowest level alone is worse somewhere" 0 "$(grep -q '"worse"' "$tmp/first/regimes.csv"; echo $?)"
+map rule fugu >/dev/null
+is "a rule is no rival of its own" 0 "$(awk -F, 'NR > 1 && $11 == "\"fugu\""' "$tmp/rule/regimes.csv" | wc -l)"
+is "but of others" 0 "$(awk -F, 'NR > 1 && $11 == "\"fugu\""' "$tmp/first/regimes.csv" | grep -q .; echo $?)"
+is "a wrong part of the map" 2 "$(PART=best node test/score/regimes.mjs >/dev/null 2>&1; echo $?)"
+
+# feel NAME PART
+feel()
+{
+    SHARED=$tmp/shared CACHE=$tmp/cache POLICY=${3:-fixed-0} PART=$2 OUT=$tmp/$1.json \
+        node test/score/viewers.mjs >"$tmp/$1.txt" 2>&1
+    echo $?
+}
+is "viewers end well" 0 "$(feel viewers train)"
+is "a row a profile" 6 "$(grep -c '^3g  *Envivio' "$tmp/viewers.txt")"
+is "the lowest level starts as the lowest level" 1 "$(grep -c '^pass .*first picture.*2 of 2' "$tmp/viewers.txt")"
+is "and loses quality" 1 "$(grep -c '^SHORT .*QoE over the best.*0 of 6' "$tmp/viewers.txt")"
+is "what is absent is named by viewers" 1 "$(grep -c 'skipped: lumos, Big Buck Bunny' "$tmp/viewers.txt")"
+feel top train fixed-5 >/dev/null
+is "the top level alone starts late" 1 "$(grep -c '^SHORT .*first picture' "$tmp/top.txt")"
+is "and stalls" 1 "$(grep -c '^SHORT .*stall ratio' "$tmp/top.txt")"
+is "nobody looked" 1 "$(wc -l <"$LOOKS")"
+cp -r "$tmp/shared/traces/pensieve-train-127" "$tmp/shared/traces/pensieve-test-hsdpa-142"
+is "a look" 0 "$(feel look test)"
+is "is counted" 2 "$(wc -l <"$LOOKS")"
+is "and shown" 1 "$(grep -c 'looks at the test sets so far: 1$' "$tmp/look.txt")"
+rm -r "$tmp/shared/traces/pensieve-test-hsdpa-142"
+unset LOOKS
 
 ablation()
 {

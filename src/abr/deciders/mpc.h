@@ -15,8 +15,9 @@
  * throughputs. A repeated question for the same chunk gets the same answer.
  *
  * Rewards are those of abr/emulator/qoe.h, divided by the sum of the weights. Each part of a reward
- * is rounded to a multiple of 2^-20: quality, change, stall, and the pamoe utility's penalty of low
- * rates, which no weight scales. Downloads are limited to 1e6 s. So every sum is exact in any
+ * is rounded to a multiple of 2^-20: quality, change, stall, and the rest. The rest is the pamoe
+ * utility's penalty of low rates, which no weight scales, and in points the difference between a rise
+ * and a fall. The plan takes the next chunk's points for all its chunks. Downloads are limited to 1e6 s. So every sum is exact in any
  * order. Plans with the same steps at other times have equal sums. Among the plans with the highest
  * sum, the search takes the lexicographically first one (lowest first level, then
  * lowest second level, ...).
@@ -43,7 +44,7 @@ struct mpc_task {
     double chunk_s, buffer_s;
     double points[VIEW_LEVELS]; /* quality; of the next chunk for the whole plan */
     struct qoe_level last; /* kbps 0 = none: the first chunk of the plan pays no change */
-    struct qoe qoe; /* weights >= 0 */
+    struct qoe qoe;        /* weights >= 0 */
 };
 
 struct mpc_answer {
