@@ -134,9 +134,11 @@ export function gain(a, b) {
 
 // ---- sessions
 
-// What a classical rule's sessions depend on. The policy's own code is not among it.
-function rulesHash() {
-    const deciders = /^(algo|bba2|bola|bola_e|forecast|fugu|hold|hyb|mpc|mpc_tail|settings|simple|soda)\.[ch]$/;
+// What a classical rule's sessions depend on. The policy's own code is not among it. A rule in a wrapper
+// (RIVALS_AS) depends on every decider but the policy.
+const bare = /^(algo|bba2|bola|bola_e|forecast|fugu|hold|hyb|mpc|mpc_tail|settings|simple|soda)\.[ch]$/;
+const wrapped = /^(?!moe|oracle|abandon)/;
+function rulesHash(deciders) {
     const files = ['test/score/grid.c', 'src/abr/manifests/video.c', 'src/abr/manifests/video.h',
         ...readdirSync('src/abr/deciders').filter(f => deciders.test(f)).map(f => `src/abr/deciders/${f}`),
         ...readdirSync('src/abr/emulator').filter(f => !f.startsWith('feat')).map(f => `src/abr/emulator/${f}`),
@@ -181,35 +183,49 @@ function run(cells, seen) {
     });
 }
 
+// null for a line that two runs tore, or that a kill cut off
+function parsed(line) {
+    try {
+        return JSON.parse(line);
+    } catch {
+        return null;
+    }
+}
+
 // Sessions of every cell's policies: for each cell an object of figures by policy (see grid.c). Rules'
 // sessions come from the cache if there are any, and go there. Cells go to the program in groups, so
 // that an end by a signal loses little. told(share) is called after each group.
 export async function play(cells, told = () => {}) {
     const found = cells.map(() => ({}));
-    const dir = `${cacheDir}/rules-${rulesHash()}`, file = `${dir}/sessions.jsonl`;
-    mkdirSync(dir, { recursive: true });
+    const fileOf = Object.fromEntries([['bare', bare], ['wrapped', wrapped]].map(([name, deciders]) => {
+        const dir = `${cacheDir}/rules-${name}-${rulesHash(deciders)}`;
+        mkdirSync(dir, { recursive: true });
+        return [name, `${dir}/sessions.jsonl`];
+    }));
+    const lowest = /^fixed-\d+$/, plain = rules.join('|');
+    const kindOf = policy => lowest.test(policy) || rules.includes(policy) ? 'bare'
+        : new RegExp(`^[a-z]+:(${plain})$`).test(policy) ? 'wrapped' : null;
     const keys = cells.map(cellKey), at = new Map();
     keys.forEach((key, i) => at.set(key, [...(at.get(key) ?? []), i]));
-    if (existsSync(file)) {
+    for (const file of Object.values(fileOf).filter(f => existsSync(f))) {
         for (const line of readFileSync(file, 'utf8').split('\n')) {
-            if (!line.endsWith('}')) continue;
-            const one = JSON.parse(line);
-            for (const i of at.get(one.key) ?? []) if (cells[i].policies.includes(one.policy)) found[i][one.policy] = one;
+            const one = parsed(line);
+            for (const i of at.get(one?.key) ?? []) if (cells[i].policies.includes(one.policy)) found[i][one.policy] = one;
         }
     }
     const missing = cells.map((cell, i) => ({ ...cell, policies: cell.policies.filter(p => !found[i][p]), i }))
         .filter(cell => cell.policies.length);
     const GROUP = 60;
     for (let from = 0; from < missing.length; from += GROUP) {
-        const group = missing.slice(from, from + GROUP), kept = [];
+        const group = missing.slice(from, from + GROUP), kept = { bare: [], wrapped: [] };
         await run(group, one => {
             const i = group[one.cell].i;
             delete one.cell;
             found[i][one.policy] = one;
-            if (rules.some(rule => one.policy === rule) || /^fixed-/.test(one.policy))
-                kept.push(JSON.stringify({ key: keys[i], ...one }));
+            kept[kindOf(one.policy)]?.push(JSON.stringify({ key: keys[i], ...one }));
         });
-        if (kept.length) appendFileSync(file, kept.join('\n') + '\n');
+        for (const [kind, lines] of Object.entries(kept))
+            if (lines.length) appendFileSync(fileOf[kind], lines.join('\n') + '\n');
         told(Math.min(1, (from + GROUP) / missing.length));
     }
     return found;

@@ -128,6 +128,11 @@ function judge(found, { at, cell, group }) {
 
 const percent = x => `${x >= 0 ? '+' : ''}${(100 * x).toFixed(1)} %`;
 const named = r => `${r.link}, ladder ${r.ladder}, ${r.chunk} s chunks, buffer ${r.buffer} s, session ${r.session}, ${r.profile}`;
+// Values of a dimension that the cells have, in the table's order.
+function valuesOf(rows, name) {
+    const order = dimensions[name].map(value => value.name ?? value), seen = [...new Set(rows.map(r => r[name]))];
+    return seen.sort((a, b) => typeof a === 'number' ? a - b : order.indexOf(a) - order.indexOf(b));
+}
 const count = (rows, verdict) => rows.filter(r => r.verdict === verdict).length;
 
 function csv(rows) {
@@ -173,7 +178,7 @@ function mapOf(rows) {
                     });
             });
         });
-        x0 += ladderNames.length * (3 * SIDE + 6) + 24;
+        x0 += ladderNames.length * (3 * SIDE + 6) + 60;
     }
     linkNames.forEach((link, l) => parts.push(`<text x="0" y="${head + l * rowHeight + 12}">${escape(link)}</text>`));
     const mapHeight = head + linkNames.length * rowHeight;
@@ -181,7 +186,7 @@ function mapOf(rows) {
     // shares of better, level and worse by the values of each dimension
     let x = 0, deepest = 0;
     for (const name of Object.keys(dimensions)) {
-        const values = [...new Set(rows.map(r => r[name]))].sort((a, b) => typeof a === 'number' ? a - b : 0);
+        const values = valuesOf(rows, name);
         parts.push(`<text x="${x}" y="${mapHeight + 26}" class="head">${name}</text>`);
         values.forEach((value, i) => {
             const y = mapHeight + 34 + i * 17, mine = rows.filter(r => r[name] === value);
@@ -210,8 +215,9 @@ function page(lines, rows, groups) {
 svg text{font:11px system-ui,sans-serif;fill:#222}svg .head{font-weight:600;font-size:12px}
 table{border-collapse:collapse;margin:12px 0}td,th{padding:2px 10px 2px 0;text-align:left;font-size:13px}</style>
 <h1>Where ${escape(policy)} holds</h1>${lines.map(line => `<p>${escape(line)}</p>`).join('')}
-<p>One square a cell: blue is better than the best classical rule of that cell, red is worse, full colour at 20 %. A small
-square is not separable from 0. Bars: shares of better, level and worse.</p>${mapOf(rows)}
+<p>One square a cell: blue is better than the best classical rule of that cell, red is worse, full colour from 20 % on. A small
+square is not separable from 0. Rows are links. Columns are ladders: "6 to 12" has 6 levels up to 12 Mbit/s. Bars: shares of
+better, level and worse.</p>${mapOf(rows)}
 <h2>Worst cells</h2><table><tr><th>cell<th>QoE<th>best rival<th>its QoE<th>difference<th>stall ratio<th>rival's<th>start<th>rival's</tr>
 ${worst.map(r => cells([named(r), r.qoe.toFixed(2), r.best, r.best_qoe.toFixed(2), percent(r.rel), percent(r.stall_ratio).slice(1),
         percent(r.best_stall_ratio).slice(1), `${r.start_s.toFixed(1)} s`, `${r.best_start_s.toFixed(1)} s`])).join('\n')}</table>
@@ -248,7 +254,7 @@ const lines = [
 ];
 for (const line of lines) console.log(line);
 for (const name of Object.keys(dimensions)) {
-    const values = [...new Set(rows.map(r => r[name]))].sort((a, b) => typeof a === 'number' ? a - b : 0);
+    const values = valuesOf(rows, name);
     console.log(`  worse by ${name}: ` + values.map(value => {
         const mine = rows.filter(r => r[name] === value);
         return `${value} ${count(mine, 'worse')}/${mine.length}`;
