@@ -35,10 +35,10 @@ const outcome = (chunk, level, more = {}) =>
     ({ chunk, level, bytes: 500000, download_s: 2.5, rebuffer_s: 0, ...more });
 
 await test('a session from its first chunk to its last', async () => {
-    const r = await call(201, 'POST', '/v1/sessions', {}, { ...video, profile: 'news', content_id: 'ü' });
+    const r = await call(201, 'POST', '/v1/sessions', {}, { ...video, profile: 'paper-news', content_id: 'ü' });
     const s = r.json;
     assert.equal(r.headers.get('location'), `/v1/sessions/${s.session}`);
-    assert.deepEqual([s.chunk, s.profile, s.hinted], [0, 'news', true]);
+    assert.deepEqual([s.chunk, s.profile, s.hinted], [0, 'paper-news', true]);
     assert.deepEqual(s.qoe, { mu: [6, 1, 1], utility: 'linear' });
     assert.equal(s.kbps, LADDER[s.level]);
 
@@ -83,7 +83,7 @@ await test('own weights, no hint, keys', async () => {
     assert.deepEqual([own.profile, own.hinted, own.qoe],
         ['custom', true, { mu: [1, 2, 3.3], utility: 'log' }]);
     const none = await open();
-    assert.deepEqual([none.profile, none.hinted], ['pensieve', false]);
+    assert.deepEqual([none.profile, none.hinted], ['standard', false]);
     const one = await open({ key: 42 }), two = await open({ key: '42' });
     assert.equal(one.key, '42');
     assert.deepEqual({ ...one, session: '' }, { ...two, session: '' });
@@ -239,7 +239,7 @@ await test('closing', async () => {
 
 await test('what a viewer without a hint was, said at the end', async () => {
     const s = await open({ content_id: 'match' });
-    assert.deepEqual([s.hinted, s.explores, s.by, s.profile], [false, false, 'merge', 'pensieve']);
+    assert.deepEqual([s.hinted, s.explores, s.by, s.profile], [false, false, 'merge', 'standard']);
     const rewards = (status, body) =>
         call(status, 'POST', '/v1/sessions/{id}/rewards', { id: s.session }, body);
     assert.equal((await rewards(400, { ...outcome(0, s.level), profile: 'news' })).json.field, 'profile');
@@ -308,7 +308,8 @@ await test('profiles', async () => {
     await call(200, 'PUT', path, at, { mu: [1, 0.5, 9] });
     assert.deepEqual((await call(200, 'GET', path, at)).json.qoe, { mu: [1, 0.5, 9], utility: 'linear' });
     const names = (await call(200, 'GET', '/v1/profiles')).json.profiles.map(p => p.name);
-    assert.deepEqual(names, ['documentary', 'live', 'news', 'pensieve', 'sports-1']);
+    assert.deepEqual(names, ['documentary', 'lecture', 'live', 'news', 'paper-documentary', 'paper-live', 'paper-news',
+        'pensieve', 'sports', 'sports-1', 'standard']);
     assert.equal((await open({ profile: 'sports-1' })).profile, 'sports-1');
 
     await refuse(409, 'profile', 'PUT', path, { name: 'news' }, { mu: [1, 1, 1] });

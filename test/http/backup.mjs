@@ -20,7 +20,7 @@ const players = crowd(d, 8);
 let report, began;
 
 await test('a copy is made while viewers play and weights are learned', async () => {
-    assert.equal((await d.call('PUT', '/v1/profiles/sports', { mu: [3, 1, 3], grow: true })).status, 201);
+    assert.equal((await d.call('PUT', '/v1/profiles/cycling', { mu: [3, 1, 3], grow: true })).status, 201);
     await until('a checkpoint', () => existsSync(join(data, 'policy.safetensors')));
     // some of what was acknowledged has to be older than the window, however fast this machine is
     await until('sessions', () => players.all.filter(v => v.closed).length >= 10 &&
@@ -30,7 +30,7 @@ await test('a copy is made while viewers play and weights are learned', async ()
     [report] = JSON.parse(stdout).rows;
     assert.ok(report.sessions >= 10 && report.steps >= 100 && report.files >= 4, stdout);
     assert.deepEqual(readdirSync(to).filter(f => !f.endsWith('.prev')).sort(),
-        ['abrd.db', 'grown-sports.safetensors', 'policy.safetensors', 'secret', 'untagged.state']);
+        ['abrd.db', 'grown-cycling.safetensors', 'policy.safetensors', 'secret', 'untagged.state']);
     assert.equal(statSync(to).mode & 0o777, 0o700);
     await assert.rejects(run(ABRD, ['backup', data, to]), /exists and cannot be replaced/);
 });
@@ -74,10 +74,10 @@ await test('sessions go on: a question that was answered has the same answer, th
 });
 
 await test('profiles, grown ones too, and what was learned', async () => {
-    const sports = await restored.call('GET', '/v1/profiles/sports');
-    assert.equal(sports.json?.grow, true, sports.text);
+    const cycling = await restored.call('GET', '/v1/profiles/cycling');
+    assert.equal(cycling.json?.grow, true, cycling.text);
     assert.ok(await version(restored) > 1);
-    assert.match(restored.output, /profile sports has its experts again/);
+    assert.match(restored.output, /profile cycling has its experts again/);
 });
 
 await test('what is no data folder is none', async () => {

@@ -79,8 +79,8 @@ await test('a test bed of Pensieve', () => {
 });
 
 await test('a profile that grows', () => {
-    const { text: command } = codeBlock('web/docs/learning.md', 'profiles/sports');
-    assert.match(run(command, { TOKEN: readFileSync(token, 'utf8').trim() }), /"sports"/);
+    const { text: command } = codeBlock('web/docs/learning.md', 'profiles/cycling');
+    assert.match(run(command, { TOKEN: readFileSync(token, 'utf8').trim() }), /"cycling"/);
     assert.match(run(command, { TOKEN: 'wrong' }), /Bearer TOKEN/);
 });
 

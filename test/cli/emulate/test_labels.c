@@ -293,7 +293,7 @@ TEST(a_state_file_brings_no_merge_that_fails)
     served_kill(&f);
     f.optional.hintless.exam_links = 0;
     start(HINTLESS_DEFAULT);
-    lie(0, "news");
+    lie(0, "documentary");
     ck_assert_int_eq(open_session(&(struct watching){.mbps = 3}, 7).first.by,
                      BY_MEAN_HINT);
     bad = stats();
