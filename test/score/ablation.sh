@@ -64,7 +64,7 @@ train()
         wait $! || { wait $! || true; }
         [ -f "$to" ] || return 1 # interrupted
     fi
-    "$abrd" eval --policy "moe:$to" --profile all --traces "$traces" --part test --video \
+    "$abrd" eval --policy "moe:$to" --profile papers --traces "$traces" --part test --video \
         "$video" --threads 1 --quiet --csv "$dir/$name.tmp" >>"$dir/$name.log" 2>&1 || return 1
     mv "$dir/$name.tmp" "$dir/$name.csv"
     echo "$name"
@@ -118,7 +118,7 @@ fi
 score()
 {
     awk -F, -v profile="$3" '
-        BEGIN { sum["documentary"] = sum["live"] = sum["news"] = 8; sum["pensieve"] = 6.3 }
+        BEGIN { sum["paper-documentary"] = sum["paper-live"] = sum["paper-news"] = 8; sum["pensieve"] = 6.3 }
         NR == 1 { for (i = 1; i <= NF; i++) at[$i] = i; next }
         $at["profile"] == profile { print $at["mean_qoe"] }
         { all += $at["mean_qoe"] / sum[$at["profile"]]; n++ }
@@ -139,13 +139,13 @@ compare()
 echo "ablation of the tuned recipe, $([ "$steps" = 0 ] && echo "its own number of" || echo "$steps") steps${OPTIONS:+, $OPTIONS}"
 echo "QoE per chunk on the validation part of $(basename "$traces"); all: QoE over the sum of weights"
 printf '%-14s %5s' arm seeds
-for p in documentary live news pensieve all; do printf '  %-31s' "$p"; done
+for p in paper-documentary paper-live paper-news pensieve all; do printf '  %-31s' "$p"; done
 echo
 rows=
 while IFS='|' read -r arm options; do
     [ -n "$arm" ] || continue
     line= json=
-    for p in documentary live news pensieve all; do
+    for p in paper-documentary paper-live paper-news pensieve all; do
         read -r n mean diff lo hi <<<"$(compare "$arm" $p)"
         if [ "$n" = 0 ]; then
             line+=$(printf '  %-31s' -)

@@ -49,7 +49,7 @@ for arm in $names; do
     for ((s = 1; s <= SEEDS; s++)); do
         to=$dir/$arm-$s.safetensors
         [ -f "$to" ] && [ ! -f "$dir/$arm-$s.routing" ] || continue
-        build/abrd eval --policy "moe:$to" --routing --traces "$traces" --part test \
+        build/abrd eval --policy "moe:$to" --routing --profile papers --traces "$traces" --part test \
             --video "$video" --csv "$dir/$arm-$s.tmp" >"$dir/$arm-$s.out" 2>&1 ||
             { cat "$dir/$arm-$s.out" >&2; exit 1; }
         mv "$dir/$arm-$s.tmp" "$dir/$arm-$s.routing"

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# score.sh - how good is a policy? The table of web/docs/scores.md in one run: what was
+# score.sh - how good is a policy, in the papers' units? The table of web/docs/scores.md in one run: what was
 # measured with its 95 % interval, the least it has to be (floor), what is aimed at, and the
 # command behind each figure. Also writes build/score.json.
 #
@@ -43,7 +43,8 @@ val)
     ;;
 esac
 ladder=1000,2500,5000,8000,16000,25000,40000
-three=documentary,live,news
+three=documentary,live,news # of the paper; all rows are in its units, see viewers.mjs for the product's
+of_paper=paper-documentary,paper-live,paper-news
 
 # ---- running and reading
 
@@ -107,7 +108,7 @@ row()
 if have "${norway[1]}" "$envivio"; then
     players=$policy,mpc,mpc-default
     [ "$oracle" = 0 ] || players+=,oracle
-    run norway --policy "$players" --gain "$policy" --profile all "${norway[@]}" \
+    run norway --policy "$players" --gain "$policy" --profile papers "${norway[@]}" \
         --video "$envivio"
     read -r mean lo hi <<<"$(pick norway "$policy" pensieve mean_qoe) $(pick norway "$policy" \
         pensieve ci_lo) $(pick norway "$policy" pensieve ci_hi)"
@@ -117,23 +118,23 @@ if have "${norway[1]}" "$envivio"; then
         $(triple norway "$policy" documentary+live+news gain)
     for p in documentary live news; do
         # shellcheck disable=SC2046
-        row "  gain, $p" +% .05 - norway $(triple norway "$policy" $p gain)
+        row "  gain, $p" +% .05 - norway $(triple norway "$policy" "paper-$p" gain)
     done
     if [ "$oracle" != 0 ]; then
         above=0
-        for p in documentary live news pensieve; do
+        for p in paper-documentary paper-live paper-news pensieve; do
             # shellcheck disable=SC2046
-            row "  share of the oracle, $p" % - .90 norway \
+            row "  share of the oracle, ${p#paper-}" % - .90 norway \
                 $(triple norway "$policy" $p of_oracle)
             # shellcheck disable=SC2046
-            row "  of what was to be gained over RobustMPC, $p" % - - norway \
+            row "  of what was to be gained over RobustMPC, ${p#paper-}" % - - norway \
                 $(triple norway "$policy" $p gap_closed)
             for who in "$policy" mpc mpc-default; do
                 above=$((above + $(pick norway "$who" $p above_bound)))
             done
         done
         row "  traces on which anyone beat the oracle's bound" 1 '<0' - norway "$above"
-        gap=$(for p in documentary live news pensieve; do
+        gap=$(for p in paper-documentary paper-live paper-news pensieve; do
             pick norway oracle $p oracle_gap
         done | sort -g | tail -n 1)
         row "  gap between oracle and bound, largest of the profiles" 1 - - norway "$gap"
@@ -142,7 +143,7 @@ if have "${norway[1]}" "$envivio"; then
     if [ "$part" = test ] && have "$train"; then
         "$abrd" trace overlap "$train" "${norway[1]}" --list "$tmp/overlap" >/dev/null
         leaked=$(grep -vc '^#' "$tmp/overlap" || true)
-        run apart --gain "$policy" --policy "$policy" --profile all "${norway[@]}" --video \
+        run apart --gain "$policy" --policy "$policy" --profile papers "${norway[@]}" --video \
             "$envivio" --exclude "$tmp/overlap"
         shown[apart]="abrd trace overlap $train ${norway[1]} --list overlap; ${shown[apart]/$tmp\//}"
         read -r mean lo hi <<<"$(pick apart "$policy" pensieve mean_qoe) $(pick apart "$policy" \
@@ -172,17 +173,17 @@ if have "${norway[1]}" "$envivio"; then
         for p in ${three//,/ }; do
             list=$policy
             for file in "$PAPER"/paper-moe-[0-9]*-"$p".safetensors; do list+=,moe:$file; done
-            run "paper-$p" --policy "$list" --profile "$p" "${norway[@]}" --video "$envivio"
-            ours=$(awk -v a="$ours" -v b="$(pick "paper-$p" "$policy" "$p" mean_qoe)" \
+            run "paper-$p" --policy "$list" --profile "paper-$p" "${norway[@]}" --video "$envivio"
+            ours=$(awk -v a="$ours" -v b="$(pick "paper-$p" "$policy" "paper-$p" mean_qoe)" \
                 'BEGIN { print a + b / 3 }')
         done
-        shown[paper]="abrd eval --policy $policy,moe:$PAPER/paper-moe-SEED-PROFILE.safetensors,... --profile PROFILE ${norway[*]} --video $envivio"
+        shown[paper]="abrd eval --policy $policy,moe:$PAPER/paper-moe-SEED-PROFILE.safetensors,... --profile paper-PROFILE ${norway[*]} --video $envivio"
         spent[paper]=$(for p in ${three//,/ }; do echo "${spent[paper-$p]}"; done |
             awk '{ s += $1 } END { print s }')
         # the mean of each seed over the profiles, then over seeds
         read -r mean lo hi <<<"$(for file in "$PAPER"/paper-moe-[0-9]*-news.safetensors; do
             for p in ${three//,/ }; do
-                pick "paper-$p" "moe:${file/-news./-$p.}" "$p" mean_qoe
+                pick "paper-$p" "moe:${file/-news./-$p.}" "paper-$p" mean_qoe
             done | awk '{ s += $1 } END { print s / NR }'
         done | awk -f test/score/interval.awk)"
         row "the paper's MoE, mean of D, L, N and of seeds" 1 - - paper "$mean" "$lo" "$hi"
@@ -191,15 +192,15 @@ if have "${norway[1]}" "$envivio"; then
             'BEGIN { print a / m, (hi > 0 ? a / hi : "-"), (lo > 0 ? a / lo : "-") }')
     fi
 
-    run live --policy "mpc,$policy" --paired mpc --profile live --chunk-s 2 --buffer-s 6 \
+    run live --policy "mpc,$policy" --paired mpc --profile paper-live --chunk-s 2 --buffer-s 6 \
         "${norway[@]}"
     # shellcheck disable=SC2046
     row "live, 6 s buffer, 2 s chunks: stall per chunk less mpc's [s]" 1 '<0' - live \
-        $(triple live "$policy" live stall_diff)
-    run edge --gain "$policy" --over mpc --policy "$policy" --profile live --chunk-s 2 \
+        $(triple live "$policy" paper-live stall_diff)
+    run edge --gain "$policy" --over mpc --policy "$policy" --profile paper-live --chunk-s 2 \
         --buffer-s 6 "${norway[@]}"
     # shellcheck disable=SC2046
-    row "  gain in QoE over mpc" +% 0 .05 edge $(triple edge "$policy" live gain)
+    row "  gain in QoE over mpc" +% 0 .05 edge $(triple edge "$policy" paper-live gain)
 
     if [ "$draws" != 0 ]; then
         run draws --policy "$policy" --mu-draws "$draws" --worst 0 "${norway[@]}" --video \
@@ -211,7 +212,7 @@ if have "${norway[1]}" "$envivio"; then
 fi
 
 if have "${sabre[1]}" "$shared/video/sabre-bbb.json"; then
-    run sabre --gain "$policy" --policy "$policy" --profile "$three" "${sabre[@]}" --video \
+    run sabre --gain "$policy" --policy "$policy" --profile "$of_paper" "${sabre[@]}" --video \
         "$shared/video/sabre-bbb.json"
     # shellcheck disable=SC2046
     row "Big Buck Bunny, 10 levels of 3 s: mean gain of D, L, N" +% 0 .03 sabre \
@@ -219,7 +220,7 @@ if have "${sabre[1]}" "$shared/video/sabre-bbb.json"; then
 fi
 
 if have "${lumos[1]}"; then
-    run lumos --gain "$policy" --policy "$policy" --profile "$three" "${lumos[@]}" --ladder \
+    run lumos --gain "$policy" --policy "$policy" --profile "$of_paper" "${lumos[@]}" --ladder \
         "$ladder"
     # shellcheck disable=SC2046
     row "ladder up to 40 Mbit/s on fast links: mean gain of D, L, N" +% 0 .03 lumos \
