@@ -128,13 +128,13 @@ static void put_table(struct report *r, const struct eval_sessions *s)
         report_real(r, "quality [points]", row->quality, 1);
         report_real(r, "Mbit/s", row->bitrate_mbps, 3);
         report_real(r, "stall ratio [%]", 100 * row->stall_ratio, 2);
-        report_int(r, "link-bound", row->link_bound);
-        report_real(r, "stall ratio without them [%]", 100 * row->stall_ratio_carried, 2);
-        report_real(r, "switches per minute", row->switches_per_min, 2);
+        report_real(r, "switches/min", row->switches_per_min, 2);
         if (s->cfg->count_first) {
-            report_real(r, "start-up, median [s]", row->startup_median_s, 2);
-            report_real(r, "start-up, p90 [s]", row->startup_p90_s, 2);
+            report_real(r, "start-up [s]", row->startup_median_s, 2);
+            report_real(r, "p90 [s]", row->startup_p90_s, 2);
         }
+        report_int(r, "link-bound", row->link_bound);
+        report_real(r, "stalls of the others [%]", 100 * row->stall_ratio_carried, 2);
         if (best && best != row)
             report_real(r, "below the oracle", best->mean_qoe - row->mean_qoe, 3);
     }
