@@ -18,9 +18,9 @@ enum {
 
 struct entry {
     struct track track;
-    struct viewing viewing;
     struct entry *older, *newer; /* neighbours in its queue */
     int unstored;                /* strict: operations not yet in the store's queue */
+    struct viewing viewing;      /* fills the room that unstored leaves in 16 bytes */
 };
 
 /* Doubly linked, longest idle first. */
