@@ -317,11 +317,14 @@ test/deploy/node_modules/.done: test/deploy/package-lock.json
 	$(Q)cd test/deploy && npm ci --ignore-scripts --no-audit --no-fund --loglevel=error
 	$(Q)touch $@
 
-media: build/media/manifest.mpd ## encode the demo's video (ffmpeg, 15 seconds the first time)
+media: build/media/.rated ## encode the demo's video and measure its quality (ffmpeg, 30 seconds the first time)
 	@:
 
+build/media/.rated: build/media/manifest.mpd | build/abrd
+	$(Q)ABRD=build/abrd sh web/tools/make-media.sh build/media && touch $@
+
 build/media/manifest.mpd: web/tools/make-media.sh
-	$(Q)rm -rf build/media && sh web/tools/make-media.sh build/media
+	$(Q)rm -rf build/media && ABRD= sh web/tools/make-media.sh build/media
 
 # The sub-makes see the compiler and pkg-config that deps may have just installed. The libraries and the
 # video of the pages are prepared while the daemon is compiled. On a terminal the daemon is a separate
@@ -332,13 +335,16 @@ run: ## install missing packages, build, and start the daemon on 127.0.0.1:8080;
 	@bash deploy/can-run.sh '$(PORT)' '$(DATA)'
 	@$(MAKE) --no-print-directory deps
 	@$(MAKE) --no-print-directory page-web page-media build/abrd
+	@$(MAKE) --no-print-directory media || echo "abrd: the demo's video states no quality" >&2
 	@set -- serve --port '$(PORT)' --data '$(DATA)'; \
 	if [ -t 0 ]; then exec bash -mc 'build/abrd "$$@"; exit $$?' abrd "$$@"; \
 	else exec build/abrd "$$@"; fi
 
 .PHONY: page-web page-media
-page-web page-media: page-%:
-	@$(MAKE) --no-print-directory $* || echo "abrd: the demo page will not be complete" >&2
+page-web: PAGE := web
+page-media: PAGE := build/media/manifest.mpd # its quality is measured when the daemon is there
+page-web page-media:
+	@$(MAKE) --no-print-directory $(PAGE) || echo "abrd: the demo page will not be complete" >&2
 
 # ---- tests
 

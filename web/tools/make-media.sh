@@ -10,6 +10,9 @@
 #   minute.mpd       SegmentTemplate           minute.m3u8      HLS of the same fMP4 segments
 #   minute-av.mpd    with a tone as audio      minute-av.m3u8
 #   minute-base.mpd  SegmentBase: three bitrates, one file each, and the tone
+#
+# Then `abrd video quality` measures the quality of every chunk, and the four MPDs state it. This step is
+# left out when there is no abrd (ABRD=PROGRAM names one). The script can be called again for it alone.
 set -eu
 
 out=${1:?usage: make-media.sh OUT [SECONDS] [CHUNK_S]}
@@ -26,7 +29,32 @@ command -v ffmpeg >/dev/null || {
     echo "make-media.sh: ffmpeg is missing; 'make deps' installs it" >&2
     exit 1
 }
-if [ -s "$out/manifest.mpd" ]; then exit 0; fi
+
+# rate: measures the quality of the chunks and writes it into the MPDs
+abrd=${ABRD-abrd} # empty: none
+rate() {
+    if grep -q abrd:quality= "$out/manifest.mpd" || ! command -v "${abrd:-no abrd}" >/dev/null; then
+        return
+    fi
+    echo "measuring the quality of the demo video"
+    if ! "$abrd" video quality "$out/manifest.mpd" --metric ssim --quiet --mpd "$out/rated" >/dev/null; then
+        echo "make-media.sh: $out/manifest.mpd states no quality" >&2
+        return
+    fi
+    last=$(((seconds < 60 ? seconds : 60) / chunk_s))
+    for k in $ladder; do
+        points=$(sed -n "s/.* id=\"$k\" .*abrd:quality=\"\([^\"]*\)\".*/\1/p" "$out/rated" | cut -d ' ' -f "1-$last")
+        for name in minute minute-av minute-base; do
+            sed -i "s/<Representation id=\"$k\" /&abrd:quality=\"$points\" /" "$out/$name.mpd"
+        done
+    done
+    mv "$out/rated" "$out/manifest.mpd"
+}
+
+if [ -s "$out/manifest.mpd" ]; then
+    rate
+    exit 0
+fi
 if [ -e "$out" ] && { [ ! -d "$out" ] || [ -n "$(ls -A "$out")" ]; }; then
     echo "make-media.sh: $out exists and is not empty; give a new folder" >&2
     exit 1
@@ -197,3 +225,4 @@ variants "$codecs,mp4a.40.2" $audio_kbps ',AUDIO="tone"' >"$tmp/minute-av.m3u8"
 mv "$tmp/manifest" "$tmp/manifest.mpd"
 [ ! -d "$out" ] || rmdir "$out" # fails if OUT is no longer empty
 mv "$tmp" "$out"
+rate
