@@ -207,7 +207,8 @@ static void put_measured(struct out *o, const struct measured *m)
 static int write_mpd(const struct measured *m, const char *to, struct err *e)
 {
     size_t len;
-    char *text = *m->manifest ? text_read_file(m->manifest, VIDEO_FILE_MAX, &len, e) : NULL;
+    char *text =
+        *m->manifest ? text_read_file(m->manifest, VIDEO_FILE_MAX, &len, e) : NULL;
     if (!text)
         return *m->manifest ? ERR_IO
                             : err_field(e, ERR_CONFLICT, "--mpd",
@@ -232,7 +233,8 @@ static int quality(int argc, char **argv)
         {"metric", "NAME", "auto, ssim or vmaf; auto: vmaf if ffmpeg has it, else ssim",
          FIELD_TO(what.metric)},
         {"out", "DIR",
-         "folder for the result: video.json, or video_quality_* if INPUT has whole files; "
+         "folder for the result: video.json, or video_quality_* if INPUT has whole "
+         "files; "
          "created if absent",
          FIELD_TO(to)},
         {"mpd", "FILE", "file for the MPD with the quality of its levels", FIELD_TO(mpd)},
@@ -249,13 +251,14 @@ static int quality(int argc, char **argv)
         .args = "INPUT",
         .min_args = 1,
         .max_args = 1,
-        .about = "Measures the quality of every chunk at every level, 0 to 100, with ffmpeg. "
-                 "INPUT is\n"
-                 "a DASH MPD, an HLS master playlist, or a folder with manifest.mpd, "
-                 "master.m3u8,\n"
-                 "index.m3u8 or one video file per level. Each level is scaled to the size of "
-                 "the\n"
-                 "reference. SSIM becomes points by a published relation to VMAF.",
+        .about =
+            "Measures the quality of every chunk at every level, 0 to 100, with ffmpeg. "
+            "INPUT is\n"
+            "a DASH MPD, an HLS master playlist, or a folder with manifest.mpd, "
+            "master.m3u8,\n"
+            "index.m3u8 or one video file per level. Each level is scaled to the size of "
+            "the\n"
+            "reference. SSIM becomes points by a published relation to VMAF.",
         .opts = opts,
         .example = "abrd video quality manifest.mpd --reference master.mov --out movie\n"
                    "abrd video quality manifest.mpd --mpd rated.mpd\n"
@@ -270,7 +273,8 @@ static int quality(int argc, char **argv)
     struct out *o = out_new(&cfg, &e);
     int rc = o ? measure(&m, &what, &e) : e.code;
     if (!rc && to)
-        rc = *m.manifest ? video_save(m.video, to, &e) : video_save_quality(m.video, to, &e);
+        rc = *m.manifest ? video_save(m.video, to, &e)
+                         : video_save_quality(m.video, to, &e);
     if (!rc && mpd) rc = write_mpd(&m, mpd, &e);
     if (!rc) put_measured(o, &m);
     if (!rc) rc = out_finish(o, &e);

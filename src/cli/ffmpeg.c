@@ -58,13 +58,14 @@ static int ffmpeg_spawn(pid_t *pid, const char *const *argv, const int out[2],
     posix_spawnattr_init(&how);
     posix_spawnattr_setflags(&how, POSIX_SPAWN_SETPGROUP);
     posix_spawnattr_setpgroup(&how, 0);
-    int rc = posix_spawnp(pid, argv[0], &files, &how, (char *const *)(uintptr_t)argv,
-                          environ);
+    int rc =
+        posix_spawnp(pid, argv[0], &files, &how, (char *const *)(uintptr_t)argv, environ);
     posix_spawnattr_destroy(&how);
     posix_spawn_file_actions_destroy(&files);
     if (rc == ENOENT)
-        return err_set(e, ERR_ABSENT,
-                       "ffmpeg is not in PATH: install it (Debian: apt-get install ffmpeg)");
+        return err_set(
+            e, ERR_ABSENT,
+            "ffmpeg is not in PATH: install it (Debian: apt-get install ffmpeg)");
     return rc ? err_set(e, ERR_IO, "ffmpeg cannot be started: %s", strerror(rc)) : 0;
 }
 
@@ -104,7 +105,8 @@ static int ffmpeg_verdict(int status, struct ffmpeg_complaint *complaint, struct
     char line[200];
     text_clean(line, sizeof line, complaint_line(complaint));
     if (WIFSIGNALED(status))
-        return err_set(e, ERR_IO, "ffmpeg ended by signal %d. %s", WTERMSIG(status), line);
+        return err_set(e, ERR_IO, "ffmpeg ended by signal %d. %s", WTERMSIG(status),
+                       line);
     return err_set(e, ERR_IO, "ffmpeg ended with %d: %s", WEXITSTATUS(status),
                    *line ? line : "it does not say why");
 }

@@ -44,7 +44,8 @@ static int stream_of(struct stream *out, const struct measuring *m, const char *
 {
     int64_t bytes;
     if (m->folder.size(m->folder.self, &bytes, url, e))
-        return err_field(e, ERR_ABSENT, url, "there is no such file next to the manifest");
+        return err_field(e, ERR_ABSENT, url,
+                         "there is no such file next to the manifest");
     if (snprintf(out->path, sizeof out->path, "%s/%s", m->dir, url) >= PATH_SIZE ||
         strpbrk(out->path, "\"\n"))
         return err_field(e, ERR_RANGE, url, "its path is too long or has quotes");
@@ -148,9 +149,9 @@ static int count_present(const struct measuring *m, const struct segments_level 
 {
     int n = 0;
     int64_t bytes;
-    while (n < l->n && (l->at[n].bytes >= 0 ||
-                        !m->folder.size(m->folder.self, &bytes,
-                                        segments_url(s, l->at[n].url), NULL)))
+    while (n < l->n &&
+           (l->at[n].bytes >= 0 ||
+            !m->folder.size(m->folder.self, &bytes, segments_url(s, l->at[n].url), NULL)))
         n++;
     return n;
 }
@@ -306,15 +307,14 @@ static int put_input(const char **argv, int n, char name[PATH_SIZE + 8],
     return n;
 }
 
-static int read_picture(struct scores_picture *out, const struct stream *s,
-                        struct err *e)
+static int read_picture(struct scores_picture *out, const struct stream *s, struct err *e)
 {
     const char *argv[24] = {"ffmpeg", "-hide_banner", "-nostdin", "-v", "error"};
     char name[PATH_SIZE + 8], header[256];
     int n = put_input(argv, 5, name, s);
-    static const char *const rest[] = {"-map",    "0:v:0",   "-frames:v", "1",
+    static const char *const rest[] = {"-map",     "0:v:0",   "-frames:v", "1",
                                        "-pix_fmt", "yuv420p", "-f",        "yuv4mpegpipe",
-                                       "pipe:1",  NULL};
+                                       "pipe:1",   NULL};
     memcpy(argv + n, rest, sizeof rest);
     int rc = ffmpeg_read(header, sizeof header, argv, e);
     if (!rc && !scores_picture(out, header))
@@ -340,10 +340,11 @@ static void put_graph(char *out, size_t size, const struct measuring *m)
                  "%s[l];%s[r];[r][l]ssim=shortest=1,metadata=mode=print:file=-", level,
                  reference);
     else
-        snprintf(out, size,
-                 "%s,fps=%.6f[l];%s[r];[l][r]libvmaf=shortest=1:log_fmt=csv:log_path=/dev/"
-                 "stdout",
-                 level, 1 / p->frame_s, reference);
+        snprintf(
+            out, size,
+            "%s,fps=%.6f[l];%s[r];[l][r]libvmaf=shortest=1:log_fmt=csv:log_path=/dev/"
+            "stdout",
+            level, 1 / p->frame_s, reference);
 }
 
 struct comparing {
@@ -371,8 +372,8 @@ static int compare_level(struct comparing *c, const struct stream *level,
     put_graph(graph, sizeof graph, c->m);
     char length[32] = "86400"; /* of a manifest: what its chunks last, and a bit */
     if (c->total_s > 0) snprintf(length, sizeof length, "%.3f", c->total_s + 1);
-    const char *const rest[] = {"-filter_complex", graph, "-an", "-t",
-                                length, "-f", "null", "-", NULL};
+    const char *const rest[] = {
+        "-filter_complex", graph, "-an", "-t", length, "-f", "null", "-", NULL};
     memcpy(argv + n, rest, sizeof rest);
     int rc = ffmpeg_run(argv, take_scores, c, e);
     if (rc && e && !*e->field && !interrupt_seen())
@@ -395,8 +396,7 @@ static struct video *video_of_files(const struct measuring *m, int chunks,
     text_last_component(v->name, sizeof v->name, m->cfg->input);
     for (int c = 0; c < chunks; c++)
         for (int k = 0; k < m->levels; k++)
-            v->bytes[c * m->levels + k] =
-                (int64_t)ceil(kbps[k] * 125 * m->cfg->chunk_s);
+            v->bytes[c * m->levels + k] = (int64_t)ceil(kbps[k] * 125 * m->cfg->chunk_s);
     for (int k = 0; k < m->levels; k++) {
         struct scores_picture p;
         if (read_picture(&p, &m->level[k], e)) {
@@ -415,8 +415,8 @@ static int keep_points(struct video *v, int level, const struct scores *s, struc
     if (!points) return err_set(e, ERR_MEMORY, "no memory for %d chunks", n);
     rc = scores_points(points, s, e);
     if (!rc && n < v->chunks)
-        rc = err_set(e, ERR_CONFLICT, "level %d has %d chunks and the lowest one %d", level,
-                     n, v->chunks);
+        rc = err_set(e, ERR_CONFLICT, "level %d has %d chunks and the lowest one %d",
+                     level, n, v->chunks);
     for (int c = 0; c < v->chunks && !rc; c++)
         v->points[c * v->levels + level] = points[c];
     free(points);
@@ -450,14 +450,16 @@ static int measure_all(struct measuring *m, struct video **v, struct err *e)
     struct stream given = {0};
     const struct stream *reference = &m->level[top];
     if (m->cfg->reference) {
-        if (snprintf(given.path, sizeof given.path, "%s", m->cfg->reference) >= PATH_SIZE ||
+        if (snprintf(given.path, sizeof given.path, "%s", m->cfg->reference) >=
+                PATH_SIZE ||
             access(given.path, R_OK))
             return err_field(e, ERR_ABSENT, m->cfg->reference, "cannot be read");
         reference = &given;
     }
     int rc = read_picture(&m->picture, reference, e);
     if (!rc && *v) rc = video_make_points(*v, e);
-    struct comparing c = {.m = m, .all = m->cfg->reference ? m->levels : top,
+    struct comparing c = {.m = m,
+                          .all = m->cfg->reference ? m->levels : top,
                           .total_s = m->ends_s ? m->ends_s[m->chunks - 1] : 0};
     for (int k = 0; k < c.all && !rc; k++, c.done++)
         rc = measure_level(&c, k, v, reference, e);

@@ -30,8 +30,8 @@ struct measure_cfg {
 };
 
 struct measured {
-    struct video *video;  /* with points of every chunk, owned */
-    char manifest[4096];  /* "": whole files */
+    struct video *video; /* with points of every chunk, owned */
+    char manifest[4096]; /* "": whole files */
     enum scores_metric metric;
 };
 

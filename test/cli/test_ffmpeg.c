@@ -5,6 +5,7 @@
 #include "support/tmpdir.h"
 
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>

@@ -42,14 +42,15 @@ static void make_dash(void)
     shell(FFMPEG "-i source.mkv " X264 "-qp 10 "
                  "-f dash -seg_duration 2 -use_template 1 -use_timeline 0 "
                  "-init_seg_name hi-init.mp4 -media_seg_name 'hi-$Number$.m4s' hi.mpd");
-    tmpdir_put(dir, "manifest.mpd",
-               "<MPD mediaPresentationDuration=\"PT4S\"><Period>\n"
-               "<AdaptationSet contentType=\"video\">\n"
-               "<SegmentTemplate duration=\"2\" media=\"$RepresentationID$-$Number$.m4s\"\n"
-               " initialization=\"$RepresentationID$-init.mp4\"/>\n"
-               "<Representation id=\"hi\" bandwidth=\"900000\" height=\"90\"/>\n"
-               "<Representation id=\"lo\" bandwidth=\"100000\" height=\"46\"/>\n"
-               "</AdaptationSet></Period></MPD>\n");
+    tmpdir_put(
+        dir, "manifest.mpd",
+        "<MPD mediaPresentationDuration=\"PT4S\"><Period>\n"
+        "<AdaptationSet contentType=\"video\">\n"
+        "<SegmentTemplate duration=\"2\" media=\"$RepresentationID$-$Number$.m4s\"\n"
+        " initialization=\"$RepresentationID$-init.mp4\"/>\n"
+        "<Representation id=\"hi\" bandwidth=\"900000\" height=\"90\"/>\n"
+        "<Representation id=\"lo\" bandwidth=\"100000\" height=\"46\"/>\n"
+        "</AdaptationSet></Period></MPD>\n");
 }
 
 static struct video *load(const char *name, const struct video_cfg *cfg)
@@ -93,7 +94,8 @@ TEST(dash_against_its_top_level)
     video_free(v);
     /* nothing is left in the temporary folder */
     setenv("TMPDIR", tmpdir_path(dir, "table"), 1);
-    program_expect_in(dir, "video quality @ --metric ssim --quiet", OPT_EXIT_DONE, "ssim");
+    program_expect_in(dir, "video quality @ --metric ssim --quiet", OPT_EXIT_DONE,
+                      "ssim");
     shell("test -z \"$(ls -d table/abrd-* 2>/dev/null)\"");
 }
 
@@ -139,7 +141,8 @@ TEST(what_cannot_be_measured)
                       OPT_EXIT_FAILED, "none.mkv: cannot be read");
     program_expect_in(dir, "video quality @ --metric ssim --reference @/manifest.mpd",
                       OPT_EXIT_FAILED, "ffmpeg");
-    shell("ffmpeg -hide_banner -v error -nostdin -y -i source.mkv -t 1 -c copy short.mkv");
+    shell(
+        "ffmpeg -hide_banner -v error -nostdin -y -i source.mkv -t 1 -c copy short.mkv");
     program_expect_in(dir,
                       "video quality @ --metric ssim --reference @/short.mkv --chunks 1",
                       OPT_EXIT_DONE, "quality of 1 chunks");

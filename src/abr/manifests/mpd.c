@@ -41,8 +41,8 @@ struct mpd_node {
     struct mpd_node *parent, *children, *next; /* next: sibling */
     int line, attributes;
     long from, bytes; /* its start tag in the text */
-    char *content; /* text of a BaseURL, NULL: none; owned by the tree */
-    char texts[];  /* the name without its prefix, then names and values of attributes */
+    char *content;    /* text of a BaseURL, NULL: none; owned by the tree */
+    char texts[]; /* the name without its prefix, then names and values of attributes */
 };
 
 /* ---- the text as a tree, by expat ---- */
@@ -1028,8 +1028,8 @@ static int mpd_rate_set(struct mpd_writer *w, size_t *done, const struct mpd_nod
     return 0;
 }
 
-char *video_rate_mpd(const char *text, size_t len, const char *name, const struct video *v,
-                     struct err *e)
+char *video_rate_mpd(const char *text, size_t len, const char *name,
+                     const struct video *v, struct err *e)
 {
     size_t blanks = strspn(text, VIDEO_BLANKS), done = 0;
     bool bom = !strncmp(text, "\xef\xbb\xbf", 3);

@@ -36,8 +36,12 @@ struct scores *scores_new(enum scores_metric metric, double frame_s, const doubl
     struct scores *s = calloc(1, sizeof *s);
     size_t n = ends_s ? (size_t)chunks : 64;
     if (s) {
-        *s = (struct scores){.metric = metric, .frame_s = frame_s, .chunk_s = chunk_s,
-                             .cap = (int)n, .at_s = -1.0, .column = -1};
+        *s = (struct scores){.metric = metric,
+                             .frame_s = frame_s,
+                             .chunk_s = chunk_s,
+                             .cap = (int)n,
+                             .at_s = -1.0,
+                             .column = -1};
         s->sum = calloc(n, sizeof *s->sum);
         s->frames = calloc(n, sizeof *s->frames);
         if (ends_s) s->ends_s = malloc(n * sizeof *s->ends_s);

@@ -62,7 +62,7 @@ struct segments_level {
 };
 
 struct segments {
-    const char *name; /* of the manifest, for messages; borrowed */
+    const char *name;    /* of the manifest, for messages; borrowed */
     int levels, periods; /* periods: that were appended */
     struct segments_level level[VIEW_LEVELS];
     char *text; /* URLs, one after the other, owned */

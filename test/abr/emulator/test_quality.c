@@ -110,7 +110,8 @@ TEST(a_screen_shows_no_more_than_the_picture_has)
     quality_curve(points, ENVIVIO, small, SIX);
     ck_assert_double_lt(points[5], 95);
     ck_assert_double_gt(points[5], 85);
-    ck_assert_double_eq_tol(points[3], points[4], 1e-9); /* both are what 360 lines can show */
+    ck_assert_double_eq_tol(points[3], points[4],
+                            1e-9); /* both are what 360 lines can show */
     for (int k = 1; k < SIX; k++)
         ck_assert_double_ge(points[k], points[k - 1]);
     /* one height for all: rates still differ */

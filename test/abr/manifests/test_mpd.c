@@ -557,9 +557,13 @@ TEST(quality_is_written_into_a_manifest)
         const char *root, *hi, *lo;
         const char *parts[3];
     } t[] = {
-        {OWN, "abrd:sizes=\"1 2 3\"", "",
+        {OWN,
+         "abrd:sizes=\"1 2 3\"",
+         "",
          {"abrd:sizes=\"1 2 3\" abrd:quality=\"90.0 80.0 70.0\"/>"}},
-        {OWN, "abrd:quality=\"1\" id = 'a > b'", "abrd:quality='2 3 4'",
+        {OWN,
+         "abrd:quality=\"1\" id = 'a > b'",
+         "abrd:quality='2 3 4'",
          {"<Representation bandwidth=\"2000000\" id = 'a > b' abrd:quality=\"90.0",
           "<Representation bandwidth=\"500000\" abrd:quality=\"30.0"}},
         {"", "", "", {" xmlns:abrd=\"urn:abrd:mpd\" abrd:quality=\"90.0 80.0 70.0\"/>"}},

@@ -102,7 +102,8 @@ TEST(what_is_missing_is_told)
     frame(s, 0, 0.25, 1);
     e = (struct err){0};
     ck_assert_int_eq(scores_points(points, s, &e), ERR_INVALID);
-    ck_assert_ptr_nonnull(strstr(e.detail, "chunk 1 has no frame: the pictures end after"));
+    ck_assert_ptr_nonnull(
+        strstr(e.detail, "chunk 1 has no frame: the pictures end after"));
     frame(s, 1, 2.25, 0.5); /* the last chunk may be a rest without a frame */
     ck_assert_int_eq(scores_points(points, s, NULL), 0);
     ck_assert_float_eq(points[2], points[1]);
@@ -124,11 +125,16 @@ TEST(filters_of_ffmpeg)
 TEST(size_and_rate_of_pictures)
 {
     struct scores_picture p;
-    ck_assert(scores_picture(&p, "YUV4MPEG2 W426 H240 F30000:1001 Ip A1:1 C420jpeg\nFRAME"));
+    ck_assert(
+        scores_picture(&p, "YUV4MPEG2 W426 H240 F30000:1001 Ip A1:1 C420jpeg\nFRAME"));
     ck_assert(p.width == 426 && p.height == 240);
     ck_assert_double_eq_tol(p.frame_s, 0.0333667, 1e-6);
-    const char *bad[] = {"", "YUV4MPEG", "YUV4MPEG2 W426 F24:1\n", "YUV4MPEG2 W0 H2 F24:1",
-                         "YUV4MPEG2 W2 H2 F0:1", "YUV4MPEG2 W2 H2\nF24:1"};
+    const char *bad[] = {"",
+                         "YUV4MPEG",
+                         "YUV4MPEG2 W426 F24:1\n",
+                         "YUV4MPEG2 W0 H2 F24:1",
+                         "YUV4MPEG2 W2 H2 F0:1",
+                         "YUV4MPEG2 W2 H2\nF24:1"};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
         ck_assert_msg(!scores_picture(&p, bad[i]), "%s", bad[i]);
 }
