@@ -1,4 +1,4 @@
-/* quality.h - the quality of a level in viewers' units: 0 .. 100 points, the scale of VMAF.
+/* quality.h - the quality of a level in viewers' units, points from 0 to 100 on the scale of VMAF.
  *
  * Sources, the best one first: points of each chunk and level (measured by `abrd video quality`), points
  * of each level, and this curve of the ladder's bitrates and heights:
