@@ -81,6 +81,7 @@ enum {
         1 << 5, /* a file to write; "-" is stdout, for one such option at most */
     FIELD_REQUIRED = 1 << 6,     /* JSON: must be given */
     FIELD_NULL_IS_ZERO = 1 << 7, /* JSON: a null in the array is 0 */
+    FIELD_NULL_IS_NAN = 1 << 8, /* JSON: a null in the array is NaN, as 0 has a meaning */
 };
 
 struct field {

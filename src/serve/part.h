@@ -85,6 +85,9 @@ struct part {
     /* Called after a put. created: the profile is new. */
     int (*profile_put)(void *self, const struct profile *p, bool created, struct err *e);
     void (*profile_gone)(void *self, const char *name);
+    /* Called at the start, before profile_restored, for a profile that gets another name. May be
+     * called again after a crash. */
+    int (*profile_renamed)(void *self, const char *from, const char *to, struct err *e);
     /* Called for each profile in the store at the start. */
     void (*profile_restored)(void *self, const struct profile *p);
     /* As service_profile_weights; ERR_ABSENT: this part has no weights of it. */

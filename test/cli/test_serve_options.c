@@ -9,6 +9,7 @@
 
 #include "base/text.h"
 #include "policy/norga.h"
+#include "serve/session/limits.h"
 #include "serve/session/service.h"
 #include "support/capture.h"
 #include "support/suites.h"
@@ -141,6 +142,8 @@ static const struct limit {
     REAL("session-ttl", 1, SERVICE_TTL_MAX_S, cfg.session_ttl_s),
     {"retention-days", 0, SERVICE_RETENTION_MAX_S / 86400,
      offsetof(struct all, cfg.retention_s), false, 86400, false},
+    REAL("stall-ratio-max", 0, LIMITS_STALL_RATIO_MAX, cfg.stall_ratio_max),
+    REAL("startup-max-s", 0, LIMITS_STARTUP_S_MAX, cfg.startup_max_s),
     REAL("checkpoint", .1, SERVICE_CHECKPOINT_MAX_S, cfg.checkpoint_s),
     REAL("slot", 1, 1e7, optional.hintless.slot_s),
     INT("slot-sessions", 0, 1e9, optional.hintless.slot_sessions),

@@ -208,6 +208,7 @@ static void put(struct disk *d, const struct store_rec *r)
     case STORE_PRUNE:
         prune(d, r->before);
         break;
+    case STORE_PROFILE_NAME: /* no profile of the simulation has a built-in name */
     case STORE_ENVELOPE:
     case STORE_DELIVERED: /* of a bus that the simulation does not have */
         break;

@@ -1,6 +1,7 @@
 #include "serve/added/added.h"
 
 #include <assert.h>
+#include <errno.h>
 #include <math.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -8,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/text.h"
 #include "learn/ckpt.h"
 #include "serve/learner/training.h"
 
@@ -174,6 +176,14 @@ static bool added_path(char out[ADDED_PATH], const struct added *g, const char *
 {
     return g->cfg.dir && snprintf(out, ADDED_PATH, "%s/grown-%s.safetensors", g->cfg.dir,
                                   name) < ADDED_PATH;
+}
+
+int added_rename(const struct added *g, const char *from, const char *to, struct err *e)
+{
+    char a[ADDED_PATH], b[ADDED_PATH];
+    if (!added_path(a, g, from) || !added_path(b, g, to) || access(a, F_OK)) return 0;
+    if (!rename(a, b) && !text_sync_folder(g->cfg.dir)) return 0;
+    return err_field(e, ERR_IO, a, "cannot be renamed to %.200s: %s", b, strerror(errno));
 }
 
 static int added_write(struct added *g, const struct entry *e, struct err *err)

@@ -82,6 +82,10 @@ struct added *added_new(const struct added_cfg *cfg, struct err *e);
 int added_max(const struct added *g); /* cfg.max */
 void added_free(struct added *g);     /* when no thread decides */
 
+/* Gives the file of a profile's experts another name, before added_restore. No file: 0. */
+int added_rename(const struct added *g, const char *from, const char *to, struct err *e)
+    __attribute__((warn_unused_result));
+
 /* base is taken, also on failure; its busy experts become idle. id: among nodes, else 0.
  * 1: added; 0: the profile has experts already. */
 int added_add(struct added *g, uint64_t id, const char *name, const struct qoe *qoe,

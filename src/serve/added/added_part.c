@@ -164,9 +164,9 @@ static int added_part_profile_check(void *self, const struct profile *p, struct 
     struct profile was;
     if (added_tag(a->added, p->name, NULL) < 0 ||
         profiles_get(&was, NULL, a->service->profiles, p->name, NULL) ||
-        qoe_same(&was.qoe, &p->qoe))
+        (qoe_same_weights(&was.qoe, &p->qoe) && was.qoe.utility == p->qoe.utility))
         return 0;
-    return err_field(e, ERR_CONFLICT, "mu",
+    return err_field(e, ERR_CONFLICT, p->qoe.utility == QOE_POINTS ? "weights" : "mu",
                      "'%.63s' has experts that learned other weights: delete it first",
                      p->name);
 }
@@ -245,6 +245,12 @@ static void added_part_restored(void *self, const struct profile *p)
     }
 }
 
+static int added_part_renamed(void *self, const char *from, const char *to, struct err *e)
+{
+    const struct added_state *a = self;
+    return added_rename(a->added, from, to, e);
+}
+
 static int added_part_weights(void **out, size_t *n, void *self, const char *name,
                               struct err *e)
 {
@@ -265,5 +271,6 @@ const struct part added_part = {.name = "added",
                                 .profile_check = added_part_profile_check,
                                 .profile_put = added_part_profile_put,
                                 .profile_gone = added_part_gone,
+                                .profile_renamed = added_part_renamed,
                                 .profile_restored = added_part_restored,
                                 .profile_weights = added_part_weights};

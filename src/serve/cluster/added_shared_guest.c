@@ -109,9 +109,9 @@ static int added_guest_check(void *self, const struct profile *p, struct err *e)
     struct profile was;
     if (!service_profile_grows(g->service, p->name) ||
         profiles_get(&was, NULL, g->service->profiles, p->name, NULL) ||
-        qoe_same(&was.qoe, &p->qoe))
+        (qoe_same_weights(&was.qoe, &p->qoe) && was.qoe.utility == p->qoe.utility))
         return 0;
-    return err_field(e, ERR_CONFLICT, "mu",
+    return err_field(e, ERR_CONFLICT, p->qoe.utility == QOE_POINTS ? "weights" : "mu",
                      "'%.63s' has experts that learned other weights: delete it first",
                      p->name);
 }

@@ -466,14 +466,14 @@ static void add_chunk(struct hintless *u, const struct track_row *row,
                          profile_mix_content(u->profile_mix, row->content_id));
 
     double carried = (double)s->bytes * 8 / 1000 / s->download_s;
+    double points[VIEW_LEVELS];
+    track_points(points, row, s);
+    struct qoe_ladder ladder = {row->ladder_kbps, points, row->levels, row->chunk_s};
     for (int v = 0; v < u->current.tasks; v++) {
         const struct qoe *k = &u->current.qoe[v];
-        struct qoe_ladder ladder = {row->ladder_kbps, row->points, row->levels,
-                                    row->chunk_s};
         struct qoe_range r = qoe_chunk_range(k, &ladder, carried);
-        double got = qoe_chunk(k, track_seen(row, s->level),
-                               track_seen(row, s->last_level), row->chunk_s,
-                               s->rebuffer_s, row->ladder_kbps[0])
+        double got = qoe_chunk(k, track_seen(row, s, s->level), track_before(row, s),
+                               row->chunk_s, s->rebuffer_s, row->ladder_kbps[0])
                          .reward;
         u->sums.weight[v] += p[v];
         u->sums.gain[v] += p[v] * (got - r.low);

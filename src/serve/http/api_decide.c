@@ -24,6 +24,7 @@ void api_decide(struct api *a, const struct http_request *q, const struct route_
         reply_err(r, &e);
         return;
     }
+    answer.quality_from = in.from[answer.level];
     wire_put_decided(&a->out, &answer, profile.name, in.has_mu || in.profile[0],
                      &in.view.qoe);
     api_json(a, r, 200);

@@ -28,7 +28,7 @@ static int check_chunk(int chunk, int chunks, const char *field, struct err *e)
     return err_field(e, ERR_RANGE, field, "%d is not within 0 .. %d", chunk, last);
 }
 
-static int check_ladder(const double *kbps, int levels, struct err *e)
+int limits_ladder(const double *kbps, int levels, struct err *e)
 {
     if (levels < 2 || levels > VIEW_LEVELS)
         return err_field(e, ERR_RANGE, "ladder_kbps", "has %d levels, not 2 .. %d",
@@ -61,7 +61,7 @@ static int check_next(const double *bytes, int levels, struct err *e)
 static int check_video(const double *ladder, int levels, double chunk_s, int chunks,
                        double buffer_max_s, struct err *e)
 {
-    int rc = check_ladder(ladder, levels, e);
+    int rc = limits_ladder(ladder, levels, e);
     if (!rc) rc = within(chunk_s, LIMITS_CHUNK_S_MIN, LIMITS_CHUNK_S_MAX, "chunk_s", e);
     if (!rc) rc = within(chunks, 0, LIMITS_CHUNKS, "chunks", e);
     if (!rc) rc = within(buffer_max_s, 1, LIMITS_BUFFER_S, "buffer_max_s", e);
@@ -71,16 +71,114 @@ static int check_video(const double *ladder, int levels, double chunk_s, int chu
     return rc;
 }
 
+/* points of each level, or of the next chunk, where NaN is unknown */
+static int check_quality(const double *points, int levels, bool unknown, const char *name,
+                         struct err *e)
+{
+    for (int i = 0; i < levels; i++) {
+        if (unknown && isnan(points[i])) continue;
+        int rc = within_at(points[i], 0, LIMITS_QUALITY, name, i, e);
+        if (rc) return rc;
+    }
+    return 0;
+}
+
+int limits_heights(const double *height, int levels, struct err *e)
+{
+    for (int i = 0; i < levels; i++) {
+        int rc =
+            within_at(height[i], LIMITS_HEIGHT_MIN, LIMITS_HEIGHT_MAX, "height", i, e);
+        if (rc) return rc;
+        if (height[i] == floor(height[i])) continue;
+        char field[64];
+        snprintf(field, sizeof field, "height[%d]", i);
+        return err_field(e, ERR_INVALID, field, "%g is not whole", height[i]);
+    }
+    return 0;
+}
+
+/* n: entries received; 0: the caller filled all */
+static int check_entries(int n, int levels, const char *name, struct err *e)
+{
+    if (!n || n == levels) return 0;
+    return err_field(e, ERR_INVALID, name, "has %d entries, the ladder has %d", n,
+                     levels);
+}
+
+int limits_next_quality(const double *points, int levels, struct err *e)
+{
+    return check_quality(points, levels, true, "next_quality", e);
+}
+
+void limits_curve(double *points, const double *ladder_kbps, const double *height,
+                  int levels)
+{
+    int pixels[VIEW_LEVELS];
+    for (int k = 0; height && k < levels; k++)
+        pixels[k] = (int)height[k];
+    quality_curve(points, ladder_kbps, height ? pixels : NULL, levels);
+}
+
+int limits_weights(const double weight[QOE_WEIGHTS], struct err *e)
+{
+    double sum = 0;
+    for (int i = 0; i < QOE_WEIGHTS; i++) {
+        char field[64];
+        snprintf(field, sizeof field, "weights.%s", qoe_weight_names[i]);
+        int rc = within(weight[i], 0, LIMITS_WEIGHT, field, e);
+        if (rc) return rc;
+        sum += weight[i];
+    }
+    if (sum >= 1e-6) return 0;
+    return err_field(e, ERR_RANGE, "weights", "all weights are zero: set at least one");
+}
+
+static int check_ceiling(double v, double lo, double hi, const char *prefix,
+                         const char *name, struct err *e)
+{
+    if (v == 0 || (v >= lo && v <= hi)) return 0;
+    char field[SERVICE_NAME + 32];
+    snprintf(field, sizeof field, "%s%s", prefix, name);
+    return err_field(e, isfinite(v) ? ERR_RANGE : ERR_INVALID, field,
+                     "%g is neither 0, for none, nor within %g .. %g", v, lo, hi);
+}
+
+int limits_ceilings(double stall_ratio_max, double startup_max_s, const char *prefix,
+                    struct err *e)
+{
+    int rc = check_ceiling(stall_ratio_max, LIMITS_STALL_RATIO_MIN,
+                           LIMITS_STALL_RATIO_MAX, prefix, "stall_ratio_max", e);
+    return rc ? rc
+              : check_ceiling(startup_max_s, LIMITS_STARTUP_S_MIN, LIMITS_STARTUP_S_MAX,
+                              prefix, "startup_max_s", e);
+}
+
+/* The weights of a request are multiplied and divided by those of `standard`, which rounds. */
+static int check_points_qoe(const struct qoe *k, struct err *e)
+{
+    double weight[QOE_WEIGHTS];
+    qoe_weights(weight, k);
+    for (int i = 0; i < QOE_WEIGHTS; i++)
+        if (weight[i] > LIMITS_WEIGHT && weight[i] < LIMITS_WEIGHT * (1 + 1e-9))
+            weight[i] = LIMITS_WEIGHT;
+    int rc = limits_weights(weight, e);
+    return rc ? rc : within(k->mu_rise, 0, LIMITS_MU, "weights.switches", e);
+}
+
 int limits_qoe(const struct qoe *k, struct err *e)
 {
-    int rc = within(k->mu_quality, 0, LIMITS_MU, "mu[0]", e);
+    if ((int)k->utility < QOE_LINEAR || k->utility > QOE_POINTS)
+        return err_field(e, ERR_INVALID, "utility",
+                         "is not points, linear, log or pamoe");
+    int rc = limits_ceilings(k->stall_ratio_max, k->startup_max_s, "", e);
+    if (rc) return rc;
+    if (k->utility == QOE_POINTS) return check_points_qoe(k, e);
+    rc = within(k->mu_quality, 0, LIMITS_MU, "mu[0]", e);
     if (!rc) rc = within(k->mu_switch, 0, LIMITS_MU, "mu[1]", e);
     if (!rc) rc = within(k->mu_stall, 0, LIMITS_MU, "mu[2]", e);
     if (rc) return rc;
     if (k->mu_quality + k->mu_switch + k->mu_stall < 1e-6)
         return err_field(e, ERR_RANGE, "mu", "all weights are zero: set at least one");
-    if ((int)k->utility < QOE_LINEAR || k->utility > QOE_POINTS)
-        return err_field(e, ERR_INVALID, "utility", "is not linear, log or pamoe");
     return 0;
 }
 
@@ -102,11 +200,21 @@ int limits_open(const struct session_open *in, struct err *e)
                          in->buffer_max_s, e);
     if (rc) return rc;
 
+    const char *own = in->qoe.utility == QOE_POINTS ? "weights" : "mu";
     if (in->has_mu && in->profile[0])
-        return err_field(e, ERR_INVALID, "mu", "send profile or mu, not both");
+        return err_field(e, ERR_INVALID, own, "send profile or %s, not both", own);
     if (in->has_mu) rc = limits_qoe(&in->qoe, e);
     if (!rc && in->profile[0]) rc = limits_name(in->profile, e);
+    if (!rc) rc = check_entries(in->n_quality, in->levels, "quality", e);
+    if (!rc && in->quality_from != QUALITY_CURVE)
+        rc = check_quality(in->quality, in->levels, false, "quality", e);
+    if (!rc) rc = check_entries(in->n_height, in->levels, "height", e);
+    if (!rc && in->n_height) rc = limits_heights(in->height, in->levels, e);
     if (!rc && in->has_next) rc = check_next(in->next_bytes, in->levels, e);
+    if (!rc && in->has_next_quality)
+        rc = check_entries(in->n_next_quality, in->levels, "next_quality", e);
+    if (!rc && in->has_next_quality)
+        rc = limits_next_quality(in->next_quality, in->levels, e);
     if (rc) return rc;
 
     for (const char *c = in->content_id; *c; c++)
@@ -162,9 +270,10 @@ int limits_question(const struct question *q, int levels, int chunks, struct err
     if (!rc) rc = within(q->buffer_s, 0, LIMITS_BUFFER_S, "buffer_s", e);
     if (!rc && q->has_last) rc = limits_outcome(&q->last, "last.", levels, chunks, e);
     if (!rc && q->has_next) rc = check_next(q->next_bytes, levels, e);
-    if (!rc && q->has_next && q->n_next && q->n_next != levels)
-        rc = err_field(e, ERR_INVALID, "next_bytes", "has %d entries, the ladder has %d",
-                       q->n_next, levels);
+    if (!rc && q->has_next) rc = check_entries(q->n_next, levels, "next_bytes", e);
+    if (!rc && q->has_next_quality)
+        rc = check_entries(q->n_next_quality, levels, "next_quality", e);
+    if (!rc && q->has_next_quality) rc = limits_next_quality(q->next_quality, levels, e);
     return rc;
 }
 
@@ -208,6 +317,9 @@ int limits_view(const struct view *v, struct err *e)
     if (!rc) rc = within(v->n_history, 0, VIEW_HISTORY, "throughput_kbps", e);
     if (!rc) rc = limits_history(v->throughput_kbps, v->download_s, v->n_history, e);
     if (!rc) rc = check_next(v->next_bytes, v->levels, e);
+    if (!rc) rc = check_quality(v->points, v->levels, false, "quality", e);
+    if (!rc && v->last_level >= 0)
+        rc = within(v->last_points, 0, LIMITS_QUALITY, "last_quality", e);
     if (!rc) rc = limits_qoe(&v->qoe, e);
     return rc;
 }

@@ -20,6 +20,14 @@
 #define LIMITS_CHUNK VIEW_CHUNK_MAX
 #define LIMITS_BUFFER_S VIEW_BUFFER_S_MAX
 #define LIMITS_MU QOE_MU_MAX
+#define LIMITS_WEIGHT 100.0 /* relative to `standard` */
+#define LIMITS_STALL_RATIO_MIN 0.0001
+#define LIMITS_STALL_RATIO_MAX 0.5
+#define LIMITS_STARTUP_S_MIN 0.1
+#define LIMITS_STARTUP_S_MAX 60.0
+#define LIMITS_QUALITY QOE_POINTS_MAX
+#define LIMITS_HEIGHT_MIN 16.0 /* pixels */
+#define LIMITS_HEIGHT_MAX 8640.0
 #define LIMITS_BYTES VIEW_BYTES_MAX      /* of a received chunk */
 #define LIMITS_NEXT_BYTES VIEW_BYTES_MAX /* of a level of the next chunk */
 #define LIMITS_DOWNLOAD_S_MIN VIEW_DOWNLOAD_S_MIN
@@ -47,11 +55,29 @@ int limits_underway(const struct underway_in *in, int levels, struct err *e)
 int limits_reward(const struct reward_in *in, int levels, int chunks, struct err *e)
     __attribute__((warn_unused_result));
 
+/* Pieces of a stateless question, as limits_open and limits_question check them. */
+int limits_ladder(const double *kbps, int levels, struct err *e)
+    __attribute__((warn_unused_result));
+int limits_heights(const double *height, int levels, struct err *e)
+    __attribute__((warn_unused_result));
+int limits_next_quality(const double *points, int levels, struct err *e)
+    __attribute__((warn_unused_result));
+/* quality_curve for heights as JSON has them; NULL: unknown. */
+void limits_curve(double *points, const double *ladder_kbps, const double *height,
+                  int levels);
+
 /* A player's measurements of n chunks: the entries of throughput_kbps and download_s. */
 int limits_history(const double *kbps, const double *seconds, int n, struct err *e)
     __attribute__((warn_unused_result));
 int limits_view(const struct view *v, struct err *e) __attribute__((warn_unused_result));
 
+/* Weights relative to `standard`, as a request has them (qoe.h). */
+int limits_weights(const double weight[QOE_WEIGHTS], struct err *e)
+    __attribute__((warn_unused_result));
+/* 0: none. prefix precedes the fields' names: "" or "news:". */
+int limits_ceilings(double stall_ratio_max, double startup_max_s, const char *prefix,
+                    struct err *e) __attribute__((warn_unused_result));
+/* Weights and ceilings of any utility. */
 int limits_qoe(const struct qoe *k, struct err *e) __attribute__((warn_unused_result));
 
 /* [a-z0-9_-], 1..63 characters. */

@@ -1,7 +1,7 @@
 /* profiles.h - the named profiles: the built-in ones and those of the operator.
  *
- * A built-in profile cannot be changed or deleted (ERR_CONFLICT). Each profile has a slot in the
- * statistics. The built-in ones have fixed slots, named ones get a free slot. Profiles without a free
+ * A built-in profile cannot be changed or deleted (ERR_CONFLICT). The settings set the ceilings (qoe.h)
+ * of every profile in points that has none of its own. Each profile has a slot in the statistics. The built-in ones have fixed slots, named ones get a free slot. Profiles without a free
  * slot, and weights without a name, share PROFILES_SLOT_CUSTOM. A deleted profile frees its slot; its
  * sessions count as custom from then on (sessions_slot_gone).
  *
@@ -12,10 +12,24 @@
 #include "serve/session/service.h"
 
 #define PROFILES_MAX 256
-#define PROFILES_SLOT_CUSTOM QOE_PROFILES /* the slots before it are the built-in ones' */
+#define PROFILES_SLOT_CUSTOM QOE_PROFILES /* those before it are the built-in ones */
 
 struct profiles;
 
+/* The ceilings of the settings. */
+struct profiles_ceilings {
+    double stall_ratio_max, startup_max_s; /* 0: none */
+    int n;                                 /* built-in profiles with other ones */
+    struct profiles_ceiling {
+        char name[SERVICE_NAME];
+        double stall_ratio_max, startup_max_s;
+    } of[QOE_PRODUCT];
+};
+/* Reads and checks them. e->field "ceilings", "stall-ratio-max" or "startup-max-s". */
+int profiles_ceilings_read(struct profiles_ceilings *out, const struct service_cfg *cfg,
+                           struct err *e) __attribute__((warn_unused_result));
+
+/* With the ceilings of qoe_profiles. */
 struct profiles *profiles_new(struct err *e);
 void profiles_free(struct profiles *p);
 
@@ -32,7 +46,13 @@ int profiles_delete(struct profiles *p, const char *name, struct err *e)
     __attribute__((warn_unused_result));
 int profiles_list(struct profile *out, int max, struct profiles *p);
 
-/* Tag of the reward function for the learner: as qoe_profiles, QOE_PROFILES: any other. */
+/* Replaces the ceilings of the settings. */
+void profiles_ceilings_put(struct profiles *p, const struct profiles_ceilings *c);
+/* Weights without a profile get the ceilings of the settings if they are in points. */
+void profiles_own_weights(struct qoe *k, struct profiles *p);
+
+/* Tag of the reward function for the learner: number of the built-in profile, QOE_PROFILES for any
+ * other. Ceilings are no part of a reward. */
 int profiles_tag(const struct qoe *k);
 
 /* Name of a slot; false if the slot is free. */

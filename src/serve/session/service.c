@@ -35,6 +35,9 @@ static void set_live(struct service *s, const struct service_cfg *cfg)
     s->session_ttl_s = cfg->session_ttl_s;
     s->retention_s = cfg->retention_s;
     s->checkpoint_s = cfg->checkpoint_s;
+    struct profiles_ceilings ceilings; /* checked before */
+    if (!profiles_ceilings_read(&ceilings, cfg, NULL))
+        profiles_ceilings_put(s->profiles, &ceilings);
 }
 
 int service_reload(struct service *s, const struct service_cfg *cfg, struct err *e)
@@ -124,7 +127,7 @@ struct service *service_new(const struct service_cfg *cfg, struct err *e)
     }
     s->cfg = *cfg;
     s->cfg.optional = NULL; /* borrowed only for this call */
-    set_live(s, cfg);
+    s->cfg.ceilings.n = 0;  /* likewise */
     s->epoch = clock_now() - clock_mono();
     s->folder.lock = -1;
     pthread_mutex_init(&s->lock, NULL);
@@ -132,6 +135,9 @@ struct service *service_new(const struct service_cfg *cfg, struct err *e)
     cond_init(&s->stop);
     atomic_flag_clear(&s->ticking);
     s->checkpoint_at = service_now(s) + cfg->checkpoint_s;
+    s->profiles = profiles_new(e);
+    if (!s->profiles) goto fail;
+    set_live(s, cfg);
 
     if (folder_open(&s->folder, cfg->data_dir, e)) goto fail;
     if (cfg->secret &&
@@ -139,9 +145,8 @@ struct service *service_new(const struct service_cfg *cfg, struct err *e)
         goto fail;
     s->curve = curve_new(e);
     if (!s->curve) goto fail;
-    s->profiles = profiles_new(e);
-    if (!s->profiles || open_store(s, e) || open_parts(s, &optional, e) ||
-        service_open_policy(s, e) || start_parts(s, e))
+    if (open_store(s, e) || open_parts(s, &optional, e) || service_open_policy(s, e) ||
+        start_parts(s, e))
         goto fail;
     s->sessions = make_sessions(cfg, s->writer, s->number, e);
     if (!s->sessions || service_restore(s, e)) goto fail;

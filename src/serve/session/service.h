@@ -20,6 +20,7 @@
 #ifndef SERVE_SERVICE_H
 #define SERVE_SERVICE_H
 
+#include "abr/emulator/quality.h"
 #include "abr/emulator/view.h"
 #include "base/entropy.h"
 #include "base/field.h"
@@ -67,13 +68,19 @@ struct service_cfg {
     double explore_share; /* 0.2: share of sessions that sample and train the policy */
     bool learn;
     char default_profile[SERVICE_NAME]; /* "standard": for sessions without a hint */
-    int max_sessions;                   /* 100000 live */
-    double session_ttl_s;               /* 600: close a session after this idle time */
-    double retention_s;  /* delete stored sessions older than this; 0: never */
-    double checkpoint_s; /* 60 */
-    double flush_s;      /* 0.05: longest delay of a commit */
-    bool strict;         /* false; true: answer only after the commit */
-    int store_queue;     /* 32768: most records that wait for the store */
+    /* Ceilings (qoe.h) of profiles in points without ceilings of their own, and of sessions with
+     * weights of their own. 0: none. */
+    double stall_ratio_max; /* 0.01 */
+    double startup_max_s;   /* 3 */
+    struct field_list
+        ceilings;         /* of built-in profiles, NAME:STALL_RATIO:STARTUP_S; borrowed */
+    int max_sessions;     /* 100000 live */
+    double session_ttl_s; /* 600: close a session after this idle time */
+    double retention_s;   /* delete stored sessions older than this; 0: never */
+    double checkpoint_s;  /* 60 */
+    double flush_s;       /* 0.05: longest delay of a commit */
+    bool strict;          /* false; true: answer only after the commit */
+    int store_queue;      /* 32768: most records that wait for the store */
     struct online_cfg online;
     /* Settings of the parts (serve/parts.h); borrowed for the calls that take it. NULL: defaults. */
     const struct parts_cfg *optional;
@@ -98,8 +105,8 @@ void service_free(struct service *s);
 /* Checks the settings as service_new does. */
 int service_check(const struct service_cfg *cfg, struct err *e)
     __attribute__((warn_unused_result));
-/* Replaces explore_share (for new sessions), session_ttl_s, retention_s and checkpoint_s at any time;
- * the rest of cfg is only checked. On an error nothing changes. */
+/* Replaces at any time explore_share and the ceilings (for new sessions), session_ttl_s, retention_s
+ * and checkpoint_s; the rest of cfg is only checked. On an error nothing changes. */
 int service_reload(struct service *s, const struct service_cfg *cfg, struct err *e)
     __attribute__((warn_unused_result));
 struct service_worker *service_worker_new(struct service *s, struct err *e);
@@ -114,10 +121,16 @@ void service_worker_from(struct service_worker *w, uint64_t from);
 /* ---- sessions ---- */
 struct session_open {
     char profile[SERVICE_NAME]; /* "": no name given */
-    bool has_mu;                /* own weights in qoe; excludes profile */
+    bool has_mu;                /* own weights in qoe, of any utility; excludes profile */
     struct qoe qoe;
     int levels;
     double ladder_kbps[VIEW_LEVELS];
+    /* Quality of each level; QUALITY_CURVE: computed from the ladder and the heights. */
+    enum quality_source quality_from;
+    int n_quality; /* number of entries received, must be one per level; 0: the caller filled all */
+    double quality[VIEW_LEVELS];
+    int n_height;
+    double height[VIEW_LEVELS]; /* pixels, whole numbers; n_height 0: unknown */
     double chunk_s;
     int chunks; /* 0: live */
     double buffer_max_s;
@@ -126,6 +139,9 @@ struct session_open {
     uint64_t key;
     bool has_next; /* sizes of chunk 0 */
     double next_bytes[VIEW_LEVELS];
+    bool has_next_quality; /* of chunk 0 */
+    int n_next_quality;
+    double next_quality[VIEW_LEVELS]; /* NaN: unknown */
 };
 
 /* How a decision was made. Part of a step, so that a repeat gets the same answer. */
@@ -137,6 +153,8 @@ const char *service_by_name(enum service_by by);
 struct answer {
     int chunk, level, levels;
     double kbps;
+    double quality; /* points of the level, from quality_from */
+    enum quality_source quality_from;
     uint64_t policy; /* version of the policy; BY_MERGE: number of the slot */
     int expert; /* that decided; -1: none, mode "fallback", or all of them, mode "merge" */
     double prob[VIEW_LEVELS]; /* the distribution in use */
@@ -175,6 +193,10 @@ struct question {
     bool has_next;
     int n_next; /* number of sizes received, must be one per level; 0: the caller filled all */
     double next_bytes[VIEW_LEVELS];
+    bool has_next_quality;
+    int n_next_quality; /* as n_next */
+    double
+        next_quality[VIEW_LEVELS]; /* points of the chunk at each level; NaN: unknown */
 };
 
 /* Idempotent per (session, chunk): an equal repeat gets the equal answer, a different one
@@ -230,7 +252,7 @@ int service_close(struct service *s, const char *session, const char *profile,
 struct history_step {
     int chunk, level, decided_level, expert;
     int64_t bytes;
-    double kbps, buffer_s, download_s, rebuffer_s, reward, external, logp;
+    double kbps, quality, buffer_s, download_s, rebuffer_s, reward, external, logp;
     uint64_t policy;
     enum service_by by;
     bool reported, followed, sampled, has_external;
@@ -260,8 +282,9 @@ void service_history_free(struct history *h);
 
 /* ---- stateless ---- */
 /* The view is the whole question; nothing is stored. Greedy. profile: name of the profile, which may
- * have added experts; NULL or "": none. hinted false: view->qoe is the default profile's, and the
- * viewer is treated as a session without a hint. */
+ * have added experts; NULL or "": none, and weights in points get the ceilings of the settings. hinted
+ * false: view->qoe is the default profile's, and the viewer is treated as a session without a hint. The
+ * caller knows where view->points come from and sets out->quality_from. */
 int service_decide(struct answer *out, struct service *s, struct service_worker *w,
                    const char *profile, bool hinted, const struct view *view,
                    struct err *e) __attribute__((warn_unused_result));
@@ -270,6 +293,8 @@ int service_decide(struct answer *out, struct service *s, struct service_worker 
 struct profile {
     char name[SERVICE_NAME];
     struct qoe qoe;
+    /* The ceiling in qoe was stated for this profile; else it follows the settings. */
+    bool own_stall_ratio_max, own_startup_max_s;
     bool builtin; /* cannot be changed or deleted: ERR_CONFLICT */
     bool grow;    /* has added experts (added.h); in a put: shall get them */
 };
@@ -315,7 +340,8 @@ int service_set_aside(struct service *s, bool critic, int expert, int updates,
                       struct err *e) __attribute__((warn_unused_result));
 
 /* ---- figures ---- */
-#define SERVICE_PROFILE_STATS 22 /* built-in, custom and the first named ones */
+#define SERVICE_PROFILE_STATS \
+    (QOE_PROFILES + 12) /* built-in, custom and the first 11 named ones */
 struct service_stats {
     double at; /* time of the figures, s since the epoch */
     uint64_t sessions_opened, sessions_closed, sessions_expired, decisions, repeats,

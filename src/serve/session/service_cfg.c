@@ -2,6 +2,8 @@
 #include "serve/session/service.h"
 
 #include "serve/parts.h"
+#include "serve/session/limits.h"
+#include "serve/session/profiles.h"
 #include "serve/session/traj.h"
 
 enum { QUEUE_MIN = 64 /* records: a dozen requests */ };
@@ -13,6 +15,8 @@ struct service_cfg service_cfg_default(void)
     return (struct service_cfg){.explore_share = .2,
                                 .learn = true,
                                 .default_profile = "standard",
+                                .stall_ratio_max = .01,
+                                .startup_max_s = 3,
                                 .max_sessions = 100000,
                                 .session_ttl_s = 600,
                                 .retention_s = 30 * DAY_S,
@@ -58,6 +62,22 @@ const struct field service_fields[] = {
      "secret",
      ROW(seed)},
 
+    {"stall-ratio-max", "SHARE",
+     "ceiling of stalled time over stalled plus played time, for profiles in points that "
+     "do "
+     "not state their own; 0: none, else 0.0001 to 0.5",
+     ROW(stall_ratio_max), .lo = 0, .hi = LIMITS_STALL_RATIO_MAX,
+     .group = "ceilings of profiles", .flags = FIELD_LIVE},
+    {"startup-max-s", "S",
+     "ceiling of the wait for the first picture, for the same profiles; 0: none, else "
+     "0.1 "
+     "to 60",
+     ROW(startup_max_s), .lo = 0, .hi = LIMITS_STARTUP_S_MAX, .unit = "seconds",
+     .flags = FIELD_LIVE},
+    {"ceilings", "NAME:SHARE:S,..",
+     "other ceilings of built-in profiles, for example news:0.02:2", ROW(ceilings),
+     .flags = FIELD_LIVE},
+
     {"default-profile", "NAME",
      "profile of sessions without a hint, until the mix of their profiles is known",
      ROW(default_profile), .group = "viewers without a hint"},
@@ -72,7 +92,9 @@ static int check_number(double v, double lo, double hi, const char *field, struc
 int service_check(const struct service_cfg *c, struct err *e)
 {
     const struct online_cfg *o = &c->online;
+    struct profiles_ceilings unused;
     int rc = field_check(service_fields, c, e);
+    if (!rc) rc = profiles_ceilings_read(&unused, c, e);
     if (!rc) rc = field_check(online_fields, o, e);
     if (!rc) rc = check_number(c->flush_s, 0, 10, "flush_s", e);
     if (!rc) rc = check_number(c->store_queue, QUEUE_MIN, 1 << 24, "store_queue", e);

@@ -9,11 +9,63 @@
 #include "abr/emulator/quality.h"
 #include "serve/parts.h"
 
+static bool restore_knows(const struct profile *p, int n, const char *name)
+{
+    for (int i = 0; i < n; i++)
+        if (!strcmp(p[i].name, name)) return true;
+    return qoe_find(name) != NULL;
+}
+
+int service_restore_name(char out[SERVICE_NAME], const struct profile *p, int n,
+                         const char *name)
+{
+    static const char *const ends[] = {"-own",  "-own2", "-own3", "-own4", "-own5",
+                                       "-own6", "-own7", "-own8", "-own9"};
+    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {
+        int room = SERVICE_NAME - 1 - (int)strlen(ends[i]);
+        snprintf(out, SERVICE_NAME, "%.*s%s", room, name, ends[i]);
+        if (!restore_knows(p, n, out)) return 0;
+    }
+    return ERR_FULL;
+}
+
+/* An operator's profile whose name is built in by now gets another name, with its sessions and its
+ * added experts. Their file comes first: after a crash in between, the next start chooses the same
+ * name. */
+static int rename_profile(struct service *s, struct profile *p, int n,
+                          struct profile *one, struct err *e)
+{
+    struct store_rec r = {.kind = STORE_PROFILE_NAME};
+    memcpy(r.name.from, one->name, sizeof r.name.from);
+    int rc = service_restore_name(r.name.to, p, n, one->name);
+    if (rc)
+        return err_field(e, rc, "profile",
+                         "'%.63s' is built in now, and no name is left for this folder's "
+                         "profile: delete one with the version before",
+                         one->name);
+    for (int k = 0; k < parts_n() && !rc; k++)
+        if (parts_at(k)->profile_renamed)
+            rc = parts_at(k)->profile_renamed(s->part[k], r.name.from, r.name.to, e);
+    if (!rc) rc = writer_reserve(s->writer, 1, e);
+    if (rc) return rc;
+    writer_put(s->writer, &r, 1, 1);
+    rc = writer_flush(s->writer, e);
+    if (rc) return rc;
+    memcpy(one->name, r.name.to, sizeof one->name);
+    log_event(s->cfg.log, LOG_WARN, "restore",
+              "the name '%s' is built in now: this folder's profile of that name and its "
+              "sessions are kept as '%s'",
+              r.name.from, r.name.to);
+    return 0;
+}
+
 static int restore_profiles(struct service *s, const struct store *store, struct err *e)
 {
     struct profile *p = calloc(PROFILES_MAX, sizeof *p);
     if (!p) return err_set(e, ERR_MEMORY, "no memory for the profiles");
     int n = 0, rc = store->profiles(store->self, p, PROFILES_MAX, &n, e);
+    for (int i = 0; i < n && !rc; i++)
+        if (qoe_find(p[i].name)) rc = rename_profile(s, p, n, &p[i], e);
     for (int i = 0; i < n && !rc; i++) {
         rc = profiles_put(s->profiles, &p[i], e);
         if (rc == 1) rc = 0;
@@ -43,7 +95,11 @@ static int restore_session(void *ctx, const struct track_row *stored,
     quality_curve(row.points, row.ladder_kbps, NULL, row.levels);
     struct profile p;
     int slot = PROFILES_SLOT_CUSTOM;
-    if (!row.has_mu) (void)!profiles_get(&p, &slot, s->profiles, row.profile, NULL);
+    /* a session of an older version may have a built-in profile's former weights: its rewards are in
+     * other units and count as custom */
+    if (!row.has_mu && !profiles_get(&p, &slot, s->profiles, row.profile, NULL) &&
+        p.qoe.utility != row.qoe.utility)
+        slot = PROFILES_SLOT_CUSTOM;
     row.slot = (uint8_t)slot;
     row.tag = service_tag(s, &row);
 

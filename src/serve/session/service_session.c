@@ -166,10 +166,16 @@ static int make_row(struct track_row *row, struct service_worker *w,
                               .has_mu = in->has_mu,
                               .hinted = in->has_mu || in->profile[0]};
     memcpy(row->ladder_kbps, in->ladder_kbps, (size_t)in->levels * sizeof(double));
-    quality_curve(row->points, in->ladder_kbps, NULL, in->levels);
+    row->quality_from = (uint8_t)in->quality_from;
+    if (in->quality_from == QUALITY_CURVE)
+        limits_curve(row->points, in->ladder_kbps, in->n_height ? in->height : NULL,
+                     in->levels);
+    else
+        memcpy(row->points, in->quality, (size_t)in->levels * sizeof(double));
     snprintf(row->content_id, sizeof row->content_id, "%s", in->content_id);
     if (in->has_mu) {
         row->qoe = in->qoe;
+        profiles_own_weights(&row->qoe, s->profiles);
         row->slot = PROFILES_SLOT_CUSTOM;
         snprintf(row->profile, sizeof row->profile, "custom");
     } else {
@@ -202,8 +208,10 @@ int service_open(struct session_opened *out, struct service *s, struct service_w
     if (!rc) rc = service_admit(s, e);
     if (rc) return rc;
 
-    struct question q = {.has_next = in->has_next};
+    struct question q = {.has_next = in->has_next,
+                         .has_next_quality = in->has_next_quality};
     memcpy(q.next_bytes, in->next_bytes, sizeof q.next_bytes);
+    memcpy(q.next_quality, in->next_quality, sizeof q.next_quality);
     struct track first;
     struct steps none = {.free = -1};
     struct view view;
@@ -320,10 +328,12 @@ int service_decide(struct answer *out, struct service *s, struct service_worker 
                          s->policy_cfg.actions);
 
     struct verdict v;
-    struct track_row row = {.opened_at = INFINITY, .hinted = hinted, .qoe = view->qoe};
+    struct view asked = *view;
+    if (!profile || !*profile) profiles_own_weights(&asked.qoe, s->profiles);
+    struct track_row row = {.opened_at = INFINITY, .hinted = hinted, .qoe = asked.qoe};
     if (profile && strlen(profile) < sizeof row.profile) strcpy(row.profile, profile);
     verdict_on(&v, w,
-               &(struct decision){.view = view,
+               &(struct decision){.view = &asked,
                                   .hinted = hinted,
                                   .tag = service_tag(s, &row),
                                   .content_id = "",
@@ -332,6 +342,7 @@ int service_decide(struct answer *out, struct service *s, struct service_worker 
                            .level = v.level,
                            .levels = view->levels,
                            .kbps = view->ladder_kbps[v.level],
+                           .quality = view->points[v.level],
                            .policy = v.policy,
                            .expert = v.expert,
                            .guarded = v.guarded,
@@ -410,6 +421,8 @@ static void fill_history(struct history *out, const struct track_row *row)
     o->qoe = row->qoe;
     o->levels = row->levels;
     memcpy(o->ladder_kbps, row->ladder_kbps, sizeof o->ladder_kbps);
+    o->quality_from = (enum quality_source)row->quality_from;
+    memcpy(o->quality, row->points, sizeof o->quality);
     o->chunk_s = row->chunk_s;
     o->chunks = row->chunks;
     o->buffer_max_s = row->buffer_max_s;
@@ -471,6 +484,8 @@ int service_history_page(struct history *out, struct service *s, const char *ses
     for (int k = 0; n && steps[0].ord == 0 && k < row.levels; k++) {
         out->open.next_bytes[k] = steps[0].next_bytes[k];
         out->open.has_next |= steps[0].next_bytes[k] > 0;
+        out->open.next_quality[k] = traj_points_of(steps[0].points.next[k], (double)NAN);
+        out->open.has_next_quality |= steps[0].points.next[k] > 0;
     }
     free(steps);
     return 0;

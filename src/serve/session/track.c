@@ -22,6 +22,10 @@ void track_answer(struct answer *out, const struct step *s, const struct track_r
                            .level = s->decided,
                            .levels = row->levels,
                            .kbps = row->ladder_kbps[s->decided],
+                           .quality = track_seen(row, s, s->decided).points,
+                           .quality_from = s->points.next[s->decided]
+                                               ? QUALITY_CHUNK
+                                               : (enum quality_source)row->quality_from,
                            .policy = s->policy,
                            .expert = s->expert,
                            .value = (double)s->value,
@@ -44,6 +48,7 @@ void track_history(struct history_step *out, const struct step *s,
                                  .expert = s->expert,
                                  .bytes = s->bytes,
                                  .kbps = row->ladder_kbps[shown],
+                                 .quality = track_seen(row, s, shown).points,
                                  .buffer_s = s->buffer_s,
                                  .download_s = s->download_s,
                                  .rebuffer_s = s->rebuffer_s,
@@ -211,6 +216,7 @@ static void emit_trajectory(const struct track *t, const struct steps *p, int n,
         d->last_level = s->last_level;
         d->logp = s->logp;
         memcpy(d->next_bytes, s->next_bytes, sizeof d->next_bytes);
+        d->points = s->points;
         d->policy = s->policy;
         d->buffer_s = s->buffer_s;
         d->download_s = s->download_s;
@@ -284,10 +290,30 @@ static int level_before(const struct track *t, const struct steps *p)
     return s->flags & STEP_REPORTED ? s->level : s->decided;
 }
 
-struct qoe_level track_seen(const struct track_row *row, int level)
+/* What is known of the newest chunk's quality at that level (struct traj_points). */
+static uint16_t points_before(const struct track *t, const struct steps *p, int level)
 {
+    return t->newest < 0 || level < 0 ? 0 : p->at[t->newest].points.next[level];
+}
+
+struct qoe_level track_seen(const struct track_row *row, const struct step *s, int level)
+{
+    return (struct qoe_level){row->ladder_kbps[level],
+                              traj_points_of(s->points.next[level], row->points[level])};
+}
+
+struct qoe_level track_before(const struct track_row *row, const struct step *s)
+{
+    int level = s->last_level;
     if (level < 0) return (struct qoe_level){0, 0};
-    return (struct qoe_level){row->ladder_kbps[level], row->points[level]};
+    return (struct qoe_level){row->ladder_kbps[level],
+                              traj_points_of(s->points.last, row->points[level])};
+}
+
+void track_points(double *points, const struct track_row *row, const struct step *s)
+{
+    for (int k = 0; k < row->levels; k++)
+        points[k] = traj_points_of(s->points.next[k], row->points[k]);
 }
 
 static bool overtaken(const struct track *t, const struct steps *p, const struct step *s)
@@ -308,7 +334,7 @@ static void take_outcome(struct track *t, struct steps *p, struct step *s,
 {
     const struct track_row *row = &t->row;
     struct qoe_parts parts =
-        qoe_chunk(&row->qoe, track_seen(row, o->level), track_seen(row, s->last_level),
+        qoe_chunk(&row->qoe, track_seen(row, s, o->level), track_before(row, s),
                   row->chunk_s, o->rebuffer_s, row->ladder_kbps[0]);
     s->level = (int8_t)o->level;
     s->bytes = (uint32_t)o->bytes;
@@ -347,12 +373,14 @@ static int take_undecided(struct track *t, struct steps *p, const struct outcome
 {
     close_trajectory(t, p, true, now, c);
     int before = level_before(t, p);
+    uint16_t last = points_before(t, p, before);
     struct step *s = track_append(t, p, c);
     if (!s) return err_set(e, ERR_FULL, "no room for another step");
     s->chunk = o->chunk;
     s->decided = -1;
     s->expert = -1;
     s->last_level = (int8_t)before;
+    s->points.last = last;
     take_outcome(t, p, s, o, now, c);
     return 0;
 }
@@ -382,13 +410,25 @@ static uint32_t whole_bytes(double bytes)
     return (uint32_t)(bytes + .5);
 }
 
-/* A repeat may leave next_bytes out. */
+/* A repeat may leave next_bytes and next_quality out. */
 static bool same_question(const struct step *s, const struct question *q, int levels)
 {
     if (!(s->flags & STEP_DECIDED) || s->question != question_hash(q)) return false;
     for (int k = 0; q->has_next && k < levels; k++)
         if (s->next_bytes[k] != whole_bytes(q->next_bytes[k])) return false;
+    for (int k = 0; q->has_next_quality && k < levels; k++)
+        if (s->points.next[k] != traj_points_code(q->next_quality[k])) return false;
     return true;
+}
+
+/* What a question says of its chunk's quality; last: of the chunk before. */
+static struct traj_points question_points(const struct question *q, int levels,
+                                          uint16_t last)
+{
+    struct traj_points p = {.last = last};
+    for (int k = 0; q->has_next_quality && k < levels; k++)
+        p.next[k] = traj_points_code(q->next_quality[k]);
+    return p;
 }
 
 /* The view: the session's constants and its measurements. */
@@ -405,7 +445,6 @@ static void view_of(struct view *v, const struct track *t, int chunk, double buf
                        .last_level = last_level,
                        .qoe = row->qoe};
     memcpy(v->ladder_kbps, row->ladder_kbps, sizeof v->ladder_kbps);
-    memcpy(v->points, row->points, sizeof v->points);
     for (int i = 0; i < t->measured.n; i++)
         view_push(v, t->measured.bytes[i], t->measured.download_s[i]);
 }
@@ -413,6 +452,8 @@ static void view_of(struct view *v, const struct track *t, int chunk, double buf
 static void make_view(struct view *v, const struct track *t, const struct steps *p,
                       const struct question *q, bool fresh)
 {
+    bool undecided =
+        false; /* the player chose the chunk before: nothing is known of it */
     view_of(v, t, q->chunk, q->buffer_s, level_before(t, p));
     if (fresh) {
         const struct step *s = track_find(t, p, q->last.chunk);
@@ -420,8 +461,11 @@ static void make_view(struct view *v, const struct track *t, const struct steps 
             if (q->last.bytes > 0)
                 view_push(v, (double)q->last.bytes, q->last.download_s);
         if (!s || s == &p->at[t->newest]) v->last_level = q->last.level;
+        undecided = !s;
     }
-    v->last_points = track_seen(&t->row, v->last_level).points;
+    uint16_t last = undecided ? 0 : points_before(t, p, v->last_level);
+    struct traj_points points = question_points(q, v->levels, last);
+    traj_points_view(v, &points, t->row.points);
     for (int k = 0; q->has_next && k < v->levels; k++)
         v->next_bytes[k] = whole_bytes(q->next_bytes[k]);
 }
@@ -438,9 +482,9 @@ int track_underway(struct view *view, const struct track *t, const struct steps 
                          "arrived",
                          chunk);
     view_of(view, t, chunk, s->buffer_s, s->last_level);
-    view->last_points = track_seen(&t->row, s->last_level).points;
     for (int k = 0; k < view->levels; k++)
         view->next_bytes[k] = s->next_bytes[k];
+    traj_points_view(view, &s->points, t->row.points);
     return 0;
 }
 
@@ -495,6 +539,7 @@ int track_decide(struct answer *out, struct track *t, struct steps *pool,
             close_trajectory(t, pool, true, now, c);
     }
     int before = level_before(t, pool);
+    uint16_t last = points_before(t, pool, before);
     struct step *s = track_append(t, pool, c);
     if (!s) return err_set(e, ERR_FULL, "no room for another step");
     s->chunk = q->chunk;
@@ -510,6 +555,7 @@ int track_decide(struct answer *out, struct track *t, struct steps *pool,
     memcpy(s->prob, v->prob, sizeof s->prob);
     for (int k = 0; q->has_next && k < t->row.levels; k++)
         s->next_bytes[k] = whole_bytes(q->next_bytes[k]);
+    s->points = question_points(q, t->row.levels, last);
     s->question = question_hash(q);
     s->policy = v->policy;
     s->buffer_s = q->buffer_s;

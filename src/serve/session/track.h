@@ -18,7 +18,7 @@
  * made, from which the critic bootstraps. It is terminal if the last chunk of the video was followed
  * and reported, or the player reports the end.
  *
- * Memory. 200 bytes per step and 784 per session. Steps come from a pool. A session keeps its
+ * Memory. 232 bytes per step and 784 per session. Steps come from a pool. A session keeps its
  * pool->keep newest steps and its open trajectory. If the pool is empty it gives up its own oldest.
  *
  * Threads: not shared; the caller holds the lock of the session's shard. No allocation. */
@@ -57,7 +57,8 @@ struct step {
     uint32_t bytes; /* received */
     float prob[VIEW_LEVELS];
     uint32_t next_bytes[VIEW_LEVELS]; /* 0: unknown */
-    uint64_t question;                /* hash of the question without next_bytes */
+    struct traj_points points;
+    uint64_t question; /* hash of the question without next_bytes and next_quality */
     uint64_t policy;
     double buffer_s, download_s, rebuffer_s, reward, external;
     double at; /* last change, s since the epoch */
@@ -74,6 +75,7 @@ struct track_row {
     struct qoe qoe;
     double points[VIEW_LEVELS]; /* quality of each level (abr/emulator/quality.h) */
     int32_t levels, chunks;
+    uint8_t quality_from; /* enum quality_source of `points` */
     uint8_t
         tag; /* of the reward function; from TRAJ_TAG_OWN on: of the added experts that decide */
     uint8_t slot; /* of the statistics (profiles.h) */
@@ -185,8 +187,12 @@ int track_restore(struct track *t, struct steps *pool, const struct step *s,
 void track_answer(struct answer *out, const struct step *s, const struct track_row *row);
 void track_history(struct history_step *out, const struct step *s,
                    const struct track_row *row);
-/* A level as the session's viewer sees it; -1: none. */
-struct qoe_level track_seen(const struct track_row *row, int level);
+/* The step's chunk at a level, and the chunk before it, as the session's viewer sees them. kbps 0:
+ * none. */
+struct qoe_level track_seen(const struct track_row *row, const struct step *s, int level);
+struct qoe_level track_before(const struct track_row *row, const struct step *s);
+/* points (levels): of the step's chunk at each level. */
+void track_points(double *points, const struct track_row *row, const struct step *s);
 enum service_by track_by(const struct step *s);
 
 #endif

@@ -20,6 +20,24 @@ void traj_measure(struct traj_measured *m, uint32_t bytes, double download_s)
     m->n++;
 }
 
+uint16_t traj_points_code(double points)
+{
+    return isnan(points) ? 0 : (uint16_t)(lround(points * 100) + 1);
+}
+
+double traj_points_of(uint16_t code, double level)
+{
+    return code ? (code - 1) / 100.0 : level;
+}
+
+void traj_points_view(struct view *v, const struct traj_points *p, const double *level)
+{
+    for (int k = 0; k < v->levels; k++)
+        v->points[k] = traj_points_of(p->next[k], level[k]);
+    v->last_points =
+        v->last_level < 0 ? 0 : traj_points_of(p->last, level[v->last_level]);
+}
+
 int traj_states(const struct traj *t)
 {
     return t->n + t->truncated;
@@ -41,9 +59,9 @@ void traj_observe(float *obs, uint32_t *mask, const struct traj *t,
         v.chunk = s->chunk;
         v.buffer_s = s->buffer_s;
         v.last_level = s->last_level;
-        v.last_points = s->last_level < 0 ? 0 : v.points[s->last_level];
         for (int k = 0; k < v.levels; k++)
             v.next_bytes[k] = s->next_bytes[k];
+        traj_points_view(&v, &s->points, t->view.points);
         feat_observe(obs + (size_t)i * dim, layout, &v);
         mask[i] = guard_levels(&v);
         if (s->bytes > 0) view_push(&v, s->bytes, s->download_s);

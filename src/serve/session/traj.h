@@ -1,7 +1,7 @@
 /* traj.h - one closed trajectory, from a session to the learner.
  *
  * It holds measurements and decisions, not observations: the learner replays it through
- * abr/emulator/feat. So a request copies about 100 bytes per step, and a session needs no memory for
+ * abr/emulator/feat. So a request copies about 130 bytes per step, and a session needs no memory for
  * observations. The replay gives exactly the view that each decision saw.
  *
  * A terminal trajectory has n steps, all with their outcome. A truncated one has a further step[n]: a
@@ -33,11 +33,25 @@ struct traj_measured {
 /* Ignores an empty chunk, which says nothing about the link. */
 void traj_measure(struct traj_measured *m, uint32_t bytes, double download_s);
 
+/* Quality that is known of a chunk itself: hundredths of a point plus 1; 0: as the session's level. */
+struct traj_points {
+    uint16_t next[VIEW_LEVELS]; /* of the chunk at each level */
+    uint16_t last;              /* of the chunk before, as it was fetched */
+};
+/* NaN, unknown, gives 0. */
+uint16_t traj_points_code(double points);
+/* level: the points of the session's level. */
+double traj_points_of(uint16_t code, double level);
+/* Sets v->points and v->last_points. level (levels): points of the session's levels. v->levels and
+ * v->last_level are set. */
+void traj_points_view(struct view *v, const struct traj_points *p, const double *level);
+
 struct traj_step {
     int32_t chunk;
     int8_t action, last_level;
     float logp;
     uint32_t next_bytes[VIEW_LEVELS]; /* 0: unknown */
+    struct traj_points points;
     uint64_t policy;
     double buffer_s, download_s, bytes, reward; /* reward not scaled */
 };
@@ -51,7 +65,9 @@ struct traj {
     uint64_t client; /* id of the session */
     bool truncated;
     int n;
-    struct view view; /* constants of the session; the replay overwrites the rest */
+    struct view
+        view; /* constants of the session, view.points those of its levels; the replay
+                       * overwrites the rest */
     struct traj_measured before; /* measurements before step 0 */
     struct traj_step step[TRAJ_STEPS + 1];
 };

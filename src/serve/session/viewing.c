@@ -51,7 +51,7 @@ void viewing_chunk(struct viewing *v, struct viewing_sums *sums,
     else
         sums->stall_s += s->rebuffer_s;
     sums->played_s += row->chunk_s;
-    sums->points += track_seen(row, s->level).points;
+    sums->points += track_seen(row, s, s->level).points;
     sums->switches += !viewing_starts(s) && s->level != s->last_level;
     sums->by[viewing_by(s)]++;
 }

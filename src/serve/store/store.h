@@ -22,6 +22,7 @@ enum store_kind {
     STORE_VERSION,
     STORE_PROFILE,
     STORE_PROFILE_GONE, /* profile.name */
+    STORE_PROFILE_NAME, /* a profile, its added experts and its sessions get another name */
     STORE_PRUNE,        /* delete sessions that closed earlier than `before` */
     STORE_ENVELOPE, /* on its way to the bus; the bytes are borrowed until it is written */
     STORE_DELIVERED, /* delete envelopes up to envelope.number; the last stays, without bytes */
@@ -33,6 +34,10 @@ struct store_version {
     double published_at, check_score;
 };
 
+struct store_name {
+    char from[SERVICE_NAME], to[SERVICE_NAME];
+};
+
 struct store_rec {
     enum store_kind kind;
     uint8_t id[TRACK_ID]; /* session of the step */
@@ -41,6 +46,7 @@ struct store_rec {
         struct step step;
         struct store_version version;
         struct profile profile;
+        struct store_name name;
         struct bus_envelope envelope;
         double before; /* s since the epoch */
     };

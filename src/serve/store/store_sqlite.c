@@ -63,9 +63,10 @@ int store_sqlite_ask(int64_t *number, char *text, size_t size, sqlite3 *db,
 
 /* F or X(column, type, KEPT or NEW, member of the struct); the first column goes through F, the
  * others through X. A row that is written again keeps its KEPT columns and takes the NEW ones. The
- * order is that of the file, and the checksum covers the columns in this order. */
+ * order is that of the file, and the checksum covers the columns in this order. Columns of a later
+ * schema come last and are NULL in older rows. */
 /* clang-format off */
-#define SESSION_TABLE(F, X)                  \
+#define SESSION_SCHEMA_2(F, X)               \
     F(id, BLOB_KEY, KEPT, id)                \
     X(key, INT, KEPT, key)                   \
     X(profile, TEXT, NEW, profile)           \
@@ -86,7 +87,15 @@ int store_sqlite_ask(int64_t *number, char *text, size_t size, sqlite3 *db,
     X(closed_at, REAL, NEW, closed_at)       \
     X(closed, INT, NEW, closed)              \
     X(terminal, INT, NEW, terminal)
-#define STEP_TABLE(F, X)                     \
+#define SESSION_SCHEMA_3(X)                  \
+    X(mu_rise, REAL_LATER, KEPT, qoe.mu_rise) \
+    X(mu_start, REAL_LATER, KEPT, qoe.mu_start) \
+    X(stall_ratio_max, REAL_LATER, KEPT, qoe.stall_ratio_max) \
+    X(startup_max_s, REAL_LATER, KEPT, qoe.startup_max_s) \
+    X(quality_from, INT_LATER, KEPT, quality_from) \
+    X(quality, QUALITY, KEPT, )
+#define SESSION_TABLE(F, X) SESSION_SCHEMA_2(F, X) SESSION_SCHEMA_3(X)
+#define STEP_SCHEMA_2(F, X)                  \
     F(session, OWNER, KEPT, )                \
     X(ord, INT, KEPT, ord)                   \
     X(rev, INT, NEW, rev)                    \
@@ -110,12 +119,21 @@ int store_sqlite_ask(int64_t *number, char *text, size_t size, sqlite3 *db,
     X(reward, REAL, NEW, reward)             \
     X(external, REAL, NEW, external)         \
     X(at, REAL, NEW, at)
-#define PROFILE_TABLE(F, X)                  \
+#define STEP_SCHEMA_3(X)                     \
+    X(points, POINTS, KEPT, points)
+#define STEP_TABLE(F, X) STEP_SCHEMA_2(F, X) STEP_SCHEMA_3(X)
+#define PROFILE_SCHEMA_2(F, X)               \
     F(name, TEXT_KEY, KEPT, name)            \
     X(mu_quality, REAL, NEW, qoe.mu_quality) \
     X(mu_switch, REAL, NEW, qoe.mu_switch)   \
     X(mu_stall, REAL, NEW, qoe.mu_stall)     \
     X(utility, UTILITY, NEW, qoe.utility)
+#define PROFILE_SCHEMA_3(X)                  \
+    X(mu_rise, REAL_LATER, NEW, qoe.mu_rise) \
+    X(mu_start, REAL_LATER, NEW, qoe.mu_start) \
+    X(stall_ratio_max, CEILING, NEW, stall_ratio_max) \
+    X(startup_max_s, CEILING, NEW, startup_max_s)
+#define PROFILE_TABLE(F, X) PROFILE_SCHEMA_2(F, X) PROFILE_SCHEMA_3(X)
 #define VERSION_TABLE(F, X)                  \
     F(version, INT_KEY, KEPT, version)       \
     X(crc, INT, KEPT, crc)                   \
@@ -134,6 +152,11 @@ int store_sqlite_ask(int64_t *number, char *text, size_t size, sqlite3 *db,
 #define DECLARE_LADDER DECLARE_TEXT
 #define DECLARE_UTILITY DECLARE_TEXT
 #define DECLARE_OWNER DECLARE_BLOB
+#define DECLARE_REAL_LATER "REAL"
+#define DECLARE_INT_LATER "INTEGER"
+#define DECLARE_QUALITY "TEXT"
+#define DECLARE_POINTS "BLOB"
+#define DECLARE_CEILING "REAL"
 
 /* from a row r to parameter i of the statement st; borrowed until it has run */
 #define BIND_BLOB_KEY(m) sqlite3_bind_blob(st, i, r->m, sizeof r->m, SQLITE_STATIC)
@@ -144,10 +167,16 @@ int store_sqlite_ask(int64_t *number, char *text, size_t size, sqlite3 *db,
 #define BIND_REAL_OR_NULL BIND_REAL /* SQLite makes NULL of NaN */
 #define BIND_TEXT BIND_TEXT_KEY
 #define BIND_BLOB BIND_BLOB_KEY
-#define BIND_LADDER(m) bind_ladder(st, i, r)
+#define BIND_LADDER(m) bind_levels(st, i, r->ladder_kbps, r->levels)
 #define BIND_UTILITY(m) \
     sqlite3_bind_text(st, i, qoe_utility_name(r->m), -1, SQLITE_STATIC)
 #define BIND_OWNER(m) sqlite3_bind_blob(st, i, id, TRACK_ID, SQLITE_STATIC)
+#define BIND_REAL_LATER BIND_REAL
+#define BIND_INT_LATER BIND_INT
+#define BIND_QUALITY(m) bind_levels(st, i, r->points, r->levels)
+#define BIND_POINTS(m) bind_points(st, i, &r->m)
+#define BIND_CEILING(m) \
+    (r->own_##m ? sqlite3_bind_double(st, i, r->qoe.m) : sqlite3_bind_null(st, i))
 #define BIND(name, type, kept, member) (void)BIND_##type(member), i++;
 
 /* and back, from column i of the row that st stands on; rc keeps the first failure */
@@ -164,6 +193,15 @@ int store_sqlite_ask(int64_t *number, char *text, size_t size, sqlite3 *db,
 #define READ_LADDER(m) rc = rc ? rc : read_ladder(r, st, i, e)
 #define READ_UTILITY(m) rc = rc ? rc : read_utility(&r->m, st, i, e)
 #define READ_OWNER(m) (void)0 /* the caller asked for it */
+#define READ_REAL_LATER READ_REAL
+#define READ_INT_LATER(m) r->m = (uint8_t)sqlite3_column_int(st, i)
+#define READ_QUALITY(m) rc = rc ? rc : read_quality(r, st, i, e)
+#define READ_POINTS(m)                             \
+    if (sqlite3_column_type(st, i) != SQLITE_NULL) \
+    rc = rc ? rc : read_blob(&r->m, sizeof r->m, st, i, e)
+#define READ_CEILING(m)                                     \
+    r->own_##m = sqlite3_column_type(st, i) != SQLITE_NULL; \
+    r->qoe.m = sqlite3_column_double(st, i)
 #define READ(name, type, kept, member) READ_##type(member), i++;
 
 #define NAME_F(name, type, kept, member) #name
@@ -171,14 +209,23 @@ int store_sqlite_ask(int64_t *number, char *text, size_t size, sqlite3 *db,
 #define SESSION_COLUMNS SESSION_TABLE(NAME_F, NAME_X)
 #define STEP_COLUMNS STEP_TABLE(NAME_F, NAME_X)
 
-static int bind_ladder(sqlite3_stmt *st, int i, const struct track_row *r)
+/* One number for each level. */
+static int bind_levels(sqlite3_stmt *st, int i, const double *v, int levels)
 {
     char text[VIEW_LEVELS * 26] = "";
     size_t at = 0;
-    for (int k = 0; k < r->levels; k++)
-        at += (size_t)snprintf(text + at, sizeof text - at, "%s%.17g", k ? " " : "",
-                               r->ladder_kbps[k]);
+    for (int k = 0; k < levels; k++)
+        at +=
+            (size_t)snprintf(text + at, sizeof text - at, "%s%.17g", k ? " " : "", v[k]);
     return sqlite3_bind_text(st, i, text, -1, SQLITE_TRANSIENT);
+}
+
+/* NULL if nothing is known of the chunk itself, as is usual. */
+static int bind_points(sqlite3_stmt *st, int i, const struct traj_points *p)
+{
+    static const struct traj_points none;
+    if (memcmp(p, &none, sizeof none) == 0) return sqlite3_bind_null(st, i);
+    return sqlite3_bind_blob(st, i, p, sizeof *p, SQLITE_STATIC);
 }
 
 static int read_ladder(struct track_row *r, sqlite3_stmt *st, int i, struct err *e)
@@ -188,6 +235,22 @@ static int read_ladder(struct track_row *r, sqlite3_stmt *st, int i, struct err 
         if (text_scan_double(&r->ladder_kbps[r->levels], &text, NULL)) break;
     if (text && !*text) return 0;
     return err_set(e, ERR_CORRUPT, "the ladder of a session cannot be read");
+}
+
+/* Rows of an older schema have none: the curve of the ladder. */
+static int read_quality(struct track_row *r, sqlite3_stmt *st, int i, struct err *e)
+{
+    const char *text = (const char *)sqlite3_column_text(st, i);
+    if (!text) {
+        r->quality_from = QUALITY_CURVE;
+        quality_curve(r->points, r->ladder_kbps, NULL, r->levels);
+        return 0;
+    }
+    int rc = 0;
+    for (int k = 0; k < r->levels && !rc; k++)
+        rc = text_scan_double(&r->points[k], &text, NULL);
+    if (!rc && !*text && r->quality_from <= QUALITY_LEVEL) return 0;
+    return err_set(e, ERR_CORRUPT, "the quality of a session's levels cannot be read");
 }
 
 static int read_utility(enum qoe_utility *out, sqlite3_stmt *st, int i, struct err *e)
@@ -263,12 +326,14 @@ static int read_step(struct step *r, sqlite3_stmt *st, struct err *e)
 #define DECLARED(TABLE) TABLE(DECLARED_F, DECLARED_X)
 
 /* clang-format off */
+/* In the order of a file that was upgraded. */
 static const char TABLES_SQL[] =
-    "CREATE TABLE sessions(" DECLARED(SESSION_TABLE) ", crc INTEGER) WITHOUT ROWID;"
+    "CREATE TABLE sessions(" DECLARED(SESSION_SCHEMA_2) ", crc INTEGER"
+    SESSION_SCHEMA_3(DECLARED_X) ") WITHOUT ROWID;"
     "CREATE INDEX sessions_live ON sessions(opened_at) WHERE NOT closed;"
     "CREATE INDEX sessions_closed ON sessions(closed_at) WHERE closed;"
-    "CREATE TABLE steps(" DECLARED(STEP_TABLE)
-    ", crc INTEGER, PRIMARY KEY(session, ord)) WITHOUT ROWID;"
+    "CREATE TABLE steps(" DECLARED(STEP_SCHEMA_2) ", crc INTEGER" STEP_SCHEMA_3(DECLARED_X)
+    ", PRIMARY KEY(session, ord)) WITHOUT ROWID;"
     "CREATE TABLE profiles( " DECLARED(PROFILE_TABLE) ") WITHOUT ROWID;"
     "CREATE TABLE policy_versions( " DECLARED(VERSION_TABLE) ");";
 
@@ -322,6 +387,10 @@ enum statement {
     SQL_PUT_STEP,
     SQL_PUT_VERSION,
     SQL_PUT_PROFILE,
+    SQL_NAME_PROFILE,
+    SQL_NAME_ADDED,
+    SQL_NAME_SESSIONS,
+    SQL_NAME_CHECKSUMS,
     SQL_DELETE_PROFILE,
     SQL_PUT_ADDED,
     SQL_DELETE_ADDED,
@@ -347,7 +416,13 @@ static const char *const STATEMENTS[SQL_STATEMENTS] = {
         UPSERT("sessions", "id", SESSION_TABLE, "excluded.closed >= closed"),
     [SQL_PUT_STEP] = UPSERT("steps", "session, ord", STEP_TABLE, "excluded.rev > rev"),
     [SQL_PUT_VERSION] = "INSERT OR IGNORE INTO policy_versions VALUES(?,?,?,?)",
-    [SQL_PUT_PROFILE] = "INSERT OR REPLACE INTO profiles VALUES(?,?,?,?,?)",
+    [SQL_PUT_PROFILE] = "INSERT OR REPLACE INTO profiles(" PROFILE_TABLE(
+        NAME_F, NAME_X) ") VALUES(" PARAMETERS(PROFILE_TABLE) ")",
+    [SQL_NAME_PROFILE] = "UPDATE profiles SET name = ?2 WHERE name = ?1",
+    [SQL_NAME_ADDED] = "UPDATE OR REPLACE grown SET name = ?2 WHERE name = ?1",
+    [SQL_NAME_SESSIONS] = "UPDATE sessions SET profile = ?2 WHERE profile = ?1",
+    [SQL_NAME_CHECKSUMS] =
+        "UPDATE sessions SET crc = crc_of(" SESSION_COLUMNS ") WHERE profile = ?2",
     [SQL_DELETE_PROFILE] = "DELETE FROM profiles WHERE name = ?",
     [SQL_PUT_ADDED] = "INSERT OR IGNORE INTO grown VALUES(?)",
     [SQL_DELETE_ADDED] = "DELETE FROM grown WHERE name = ?",
@@ -375,11 +450,13 @@ static const char *const STATEMENTS[SQL_STATEMENTS] = {
 
 /* ---- checksums: SQLite sees pages that do not fit together, but not a number that changed ---- */
 
-/* crc_of(value, ...): CRC-32 over the types and bytes of its arguments. */
+/* crc_of(value, ...): CRC-32 over the types and bytes of its arguments. NULL, a column that the row's
+ * schema did not have, counts for nothing. */
 static void crc_of(sqlite3_context *ctx, int n, sqlite3_value **v)
 {
     uint32_t crc = 0;
     for (int i = 0; i < n; i++) {
+        if (sqlite3_value_type(v[i]) == SQLITE_NULL) continue;
         unsigned char head[9] = {(unsigned char)sqlite3_value_type(v[i])};
         bool bytes = head[0] == SQLITE_TEXT || head[0] == SQLITE_BLOB;
         if (head[0] == SQLITE_INTEGER)
@@ -405,11 +482,16 @@ static int crc_register(sqlite3 *db)
 
 int store_sqlite_sound(sqlite3 *db, const char *path, struct err *e)
 {
-    static const char *const WRONG[] = {
-        "SELECT 'wrong checksum of session ' || lower(hex(id)) FROM sessions"
-        " WHERE crc <> crc_of(" SESSION_COLUMNS ") LIMIT 1",
-        "SELECT 'wrong checksum of chunk ' || chunk || ' of session ' ||"
-        " lower(hex(session)) FROM steps WHERE crc <> crc_of(" STEP_COLUMNS ") LIMIT 1"};
+#define WRONG_SESSION(columns)                                            \
+    "SELECT 'wrong checksum of session ' || lower(hex(id)) FROM sessions" \
+    " WHERE crc <> crc_of(" columns ") LIMIT 1"
+#define WRONG_STEP(columns)                                           \
+    "SELECT 'wrong checksum of chunk ' || chunk || ' of session ' ||" \
+    " lower(hex(session)) FROM steps WHERE crc <> crc_of(" columns ") LIMIT 1"
+    static const char *const WRONG[][2] = {
+        {WRONG_SESSION(SESSION_COLUMNS), WRONG_STEP(STEP_COLUMNS)},
+        {WRONG_SESSION(SESSION_SCHEMA_2(NAME_F, NAME_X)),
+         WRONG_STEP(STEP_SCHEMA_2(NAME_F, NAME_X))}};
     int64_t version = 0;
     char found[160];
     int rc = store_sqlite_ask(NULL, found, sizeof found, db, "PRAGMA quick_check(1)");
@@ -418,7 +500,7 @@ int store_sqlite_sound(sqlite3 *db, const char *path, struct err *e)
         if (rc == SQLITE_ROW && version < 2) return 0; /* rows had no checksum */
         if (rc == SQLITE_ROW && !(rc = crc_register(db))) rc = SQLITE_DONE;
         for (int i = 0; i < 2 && rc == SQLITE_DONE; i++)
-            rc = store_sqlite_ask(NULL, found, sizeof found, db, WRONG[i]);
+            rc = store_sqlite_ask(NULL, found, sizeof found, db, WRONG[version < 3][i]);
         if (rc == SQLITE_DONE) return 0;
     }
     if (rc != SQLITE_ROW) return store_sqlite_fail(path, db, rc, e);
@@ -544,6 +626,19 @@ static int put_profile(struct db *d, const struct profile *p, bool gone)
     return run(st);
 }
 
+/* The profile, its added experts and its sessions. */
+static int name_profile(struct db *d, const struct store_name *n)
+{
+    int rc = SQLITE_OK;
+    for (int k = SQL_NAME_PROFILE; k <= SQL_NAME_CHECKSUMS && !rc; k++) {
+        if (k != SQL_NAME_CHECKSUMS)
+            sqlite3_bind_text(d->st[k], 1, n->from, -1, SQLITE_STATIC);
+        sqlite3_bind_text(d->st[k], 2, n->to, -1, SQLITE_STATIC);
+        rc = run(d->st[k]);
+    }
+    return rc;
+}
+
 static int write_one(struct db *d, const struct store_rec *r)
 {
     sqlite3_stmt *st = NULL;
@@ -560,6 +655,8 @@ static int write_one(struct db *d, const struct store_rec *r)
     case STORE_PROFILE:
     case STORE_PROFILE_GONE:
         return put_profile(d, &r->profile, r->kind == STORE_PROFILE_GONE);
+    case STORE_PROFILE_NAME:
+        return name_profile(d, &r->name);
     case STORE_PRUNE:
         return prune(d, r->before);
     case STORE_ENVELOPE:
@@ -821,31 +918,55 @@ static int make_schema(struct db *d, struct err *e)
     return exec(d, d->writer, sql, e);
 }
 
-/* An empty file becomes ours. One of another program or of a newer version is not touched. */
-static int check_schema(struct db *d, struct err *e)
+#define ADD_COLUMN(table, name, type) \
+    "ALTER TABLE " table " ADD COLUMN " name " " type ";"
+#define ADD_SESSION(name, type, kept, member) \
+    ADD_COLUMN("sessions", #name, DECLARE_##type)
+#define ADD_STEP(name, type, kept, member) ADD_COLUMN("steps", #name, DECLARE_##type)
+#define ADD_PROFILE(name, type, kept, member) \
+    ADD_COLUMN("profiles", #name, DECLARE_##type)
+
+/* From the version before to this one. */
+static const char *const UPGRADES[STORE_SQLITE_SCHEMA + 1] = {
+    [2] = ADD_COLUMN("sessions", "crc", "INTEGER") ADD_COLUMN("steps", "crc", "INTEGER"),
+    [3] = SESSION_SCHEMA_3(ADD_SESSION) STEP_SCHEMA_3(ADD_STEP)
+        PROFILE_SCHEMA_3(ADD_PROFILE)};
+
+/* The version of a file of ours, 0 for an empty one. A file of another program or of a newer version is
+ * refused. */
+static int check_schema(int *version, struct db *d, struct err *e)
 {
-    int64_t application = 0, version = 0, tables = 0;
+    int64_t application = 0, found = 0, tables = 0;
     int rc = ask(d, &application, "PRAGMA application_id", e);
-    if (!rc) rc = ask(d, &version, "PRAGMA user_version", e);
+    if (!rc) rc = ask(d, &found, "PRAGMA user_version", e);
     if (!rc) rc = ask(d, &tables, "SELECT count(*) FROM sqlite_master", e);
     if (rc) return rc;
 
-    if (!application && !version && !tables) return make_schema(d, e);
+    *version = (int)found;
+    if (!application && !found && !tables) return 0;
     if (application != STORE_SQLITE_APPLICATION)
         return err_field(e, ERR_CORRUPT, d->path,
                          "is a database of another program: choose another folder");
-    if (version == 1) /* rows had no checksum */
-        return exec(d, d->writer,
-                    "BEGIN; ALTER TABLE sessions ADD COLUMN crc INTEGER;"
-                    "ALTER TABLE steps ADD COLUMN crc INTEGER;"
-                    "PRAGMA user_version = 2; COMMIT",
-                    e);
-    if (version != STORE_SQLITE_SCHEMA)
+    if (found < 1 || found > STORE_SQLITE_SCHEMA)
         return err_field(e, ERR_CORRUPT, d->path,
                          "has schema %d, this program knows %d: use the program that "
                          "wrote it, or a backup from before",
-                         (int)version, STORE_SQLITE_SCHEMA);
+                         (int)found, STORE_SQLITE_SCHEMA);
     return 0;
+}
+
+/* Each step is one transaction. */
+static int upgrade_schema(struct db *d, int version, struct err *e)
+{
+    if (!version) return make_schema(d, e);
+    int rc = 0;
+    while (!rc && version++ < STORE_SQLITE_SCHEMA) {
+        char sql[2048];
+        snprintf(sql, sizeof sql, "BEGIN; %s PRAGMA user_version = %d; COMMIT",
+                 UPGRADES[version], version);
+        rc = exec(d, d->writer, sql, e);
+    }
+    return rc;
 }
 
 static int open_one(struct db *d, sqlite3 **db, struct err *e)
@@ -895,14 +1016,16 @@ static int open_writer(struct db *d, const struct store_sqlite_cfg *cfg, struct 
 {
     struct store_evidence seen = {0};
     int64_t pages = 0;
+    int version = 0;
     int rc = cfg->accept_loss ? 0 : store_sqlite_look(&seen, d->path, true, e);
     if (!rc) rc = open_one(d, &d->writer, e);
     if (rc) return rc;
     sqlite3_db_config(d->writer, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
     if (!cfg->accept_loss) rc = store_sqlite_missing(&seen, d->writer, d->path, e);
-    if (!rc) rc = check_schema(d, e);
+    if (!rc) rc = check_schema(&version, d, e);
     if (!rc) rc = ask(d, &pages, "PRAGMA page_count", e);
     if (!rc && pages <= d->check_pages) rc = store_sqlite_sound(d->writer, d->path, e);
+    if (!rc) rc = upgrade_schema(d, version, e);
     if (!rc) rc = exec(d, d->writer, LATER_SQL, e);
     if (!rc) rc = open_count(d, e);
     if (!rc) sqlite3_db_config(d->writer, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 0, NULL);

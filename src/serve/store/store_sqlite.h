@@ -3,8 +3,10 @@
  * A batch is one transaction with synchronous = FULL: it survives a power cut once write has returned.
  * One connection writes and one reads. A third (tidy) moves what was written from the log into the
  * file: doing this within a commit, 32 MB at once, would delay the commit by half a second. If tidy
- * falls behind, a commit does it after all. PRAGMA user_version holds the version of the schema; a
- * file of a newer version or of another program is refused.
+ * falls behind, a commit does it after all. PRAGMA user_version holds the version of the schema. A
+ * file of a newer version or of another program is refused and not changed. A file of an older version
+ * is checked, then gets the columns that it lacks. They are NULL in its rows and no part of their
+ * checksums, so no row is written again.
  *
  * Tables: sessions, steps, profiles, grown (profiles with experts of their own), policy_versions. The
  * views decisions and rewards are for people (`sqlite3 abrd.db 'select * from rewards'`).

@@ -162,7 +162,8 @@ static bool read_text(char *out, int max, struct cursor *c)
     return true;
 }
 
-static bool read_numbers(double *out, int *count, int max, bool sizes, struct cursor *c)
+static bool read_numbers(double *out, int *count, int max, unsigned flags,
+                         struct cursor *c)
 {
     int n = 0;
     if (!next_is(c, '[')) return false;
@@ -170,8 +171,8 @@ static bool read_numbers(double *out, int *count, int max, bool sizes, struct cu
         do {
             if (n == max) return false;
             skip_space(c);
-            if (sizes && word_is(c, "null"))
-                out[n] = 0.0;
+            if (flags & (FIELD_NULL_IS_ZERO | FIELD_NULL_IS_NAN) && word_is(c, "null"))
+                out[n] = flags & FIELD_NULL_IS_NAN ? (double)NAN : 0.0;
             else if (!read_double(&out[n], c))
                 return false;
             n++;
@@ -209,8 +210,7 @@ static bool read_field(const struct field *f, void *base, struct cursor *c)
         return read_text(out, (int)f->size, c);
     case FIELD_REALS:
         return read_numbers(out, field_member(base, f->n),
-                            (int)(f->size / sizeof(double)),
-                            f->flags & FIELD_NULL_IS_ZERO, c);
+                            (int)(f->size / sizeof(double)), f->flags, c);
     case FIELD_OBJECT:
         return read_object(f->fields, base, c);
     default:

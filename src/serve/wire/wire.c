@@ -73,7 +73,7 @@ static int read_text(char *out, int size, const json_t *v, const char *path,
     return 0;
 }
 
-static int read_numbers(double *out, int *n, int max, bool sizes, const json_t *v,
+static int read_numbers(double *out, int *n, int max, unsigned flags, const json_t *v,
                         const char *path, struct err *e)
 {
     if (!json_is_array(v)) return wrong(e, path, "an array of numbers", v);
@@ -84,8 +84,8 @@ static int read_numbers(double *out, int *n, int max, bool sizes, const json_t *
 
     for (size_t i = 0; i < count; i++) {
         const json_t *x = json_array_get(v, i);
-        if (sizes && json_is_null(x)) {
-            out[i] = 0.0;
+        if (json_is_null(x) && flags & (FIELD_NULL_IS_ZERO | FIELD_NULL_IS_NAN)) {
+            out[i] = flags & FIELD_NULL_IS_NAN ? (double)NAN : 0.0;
             continue;
         }
         char at[PATH_MAX_LEN + 24];
@@ -128,8 +128,7 @@ static int read_field(const struct field *f, void *base, const json_t *v,
         rc = read_text(out, (int)f->size, v, path, e);
         break;
     case FIELD_REALS:
-        rc = read_numbers(out, &n, (int)(f->size / sizeof(double)),
-                          f->flags & FIELD_NULL_IS_ZERO, v, path, e);
+        rc = read_numbers(out, &n, (int)(f->size / sizeof(double)), f->flags, v, path, e);
         if (!rc && f->n) *(int *)field_member(base, f->n) = n;
         break;
     case FIELD_OBJECT:
@@ -215,28 +214,62 @@ int wire_body(const struct field *fields, void *base, const char *body, size_t n
 
 /* ---- fields of several bodies ---- */
 
+/* A viewer's weights: named ones, in points, or the papers' mu. */
 struct values {
+    double weight[QOE_WEIGHTS]; /* in the order of qoe_weight_names; 1 unless given */
+    bool has_weights;
     double mu[3];
     int n_mu;
     bool has_mu;
     char utility[16];
 };
+#define VALUES_DEFAULT           \
+    (struct values)              \
+    {                            \
+        .weight = { 1, 1, 1, 1 } \
+    }
 
-static int to_qoe(struct qoe *out, const struct values *v, struct err *e)
+/* The rows of `weights` in a body with the member v. */
+#define WEIGHT_ROWS(tag)                                                               \
+    {                                                                                  \
+        {"quality", FIELD(tag, v.weight[0])}, {"switches", FIELD(tag, v.weight[1])},   \
+            {"stalls", FIELD(tag, v.weight[2])}, {"startup", FIELD(tag, v.weight[3])}, \
+        {                                                                              \
+            0                                                                          \
+        }                                                                              \
+    }
+
+static int mu_to_qoe(struct qoe *out, const struct values *v, struct err *e)
 {
-    if (v->utility[0] && !v->has_mu)
-        return err_field(e, ERR_INVALID, "utility", "is given without mu");
-    if (!v->has_mu) return 0;
+    enum qoe_utility utility = QOE_LINEAR;
     if (v->n_mu != 3)
         return err_field(e, ERR_INVALID, "mu",
                          "has %d entries, not 3: quality, switch, stall", v->n_mu);
+    if (v->utility[0] && qoe_utility_parse(&utility, v->utility, NULL))
+        return err_field(e, ERR_INVALID, "utility", "must be linear, log or pamoe");
+    if (utility == QOE_POINTS)
+        return err_field(e, ERR_INVALID, "utility",
+                         "points has named weights: send weights instead of mu and "
+                         "utility");
+    *out = qoe_of_mu(v->mu[0], v->mu[1], v->mu[2], utility);
+    return 0;
+}
 
-    *out =
-        (struct qoe){.mu_quality = v->mu[0], .mu_switch = v->mu[1], .mu_stall = v->mu[2]};
-    if (!v->utility[0]) return 0;
-    return qoe_utility_parse(&out->utility, v->utility, NULL)
-               ? err_field(e, ERR_INVALID, "utility", "must be linear, log or pamoe")
-               : 0;
+/* 1: there are weights of its own, in *out. */
+static int to_qoe(struct qoe *out, const struct values *v, struct err *e)
+{
+    if (v->has_mu && v->has_weights)
+        return err_field(e, ERR_INVALID, "weights", "send weights or mu, not both");
+    if (v->utility[0] && !v->has_mu)
+        return err_field(e, ERR_INVALID, "utility", "is given without mu");
+    int rc = 0;
+    if (v->has_mu) {
+        rc = mu_to_qoe(out, v, e);
+    } else if (v->has_weights) {
+        rc = limits_weights(v->weight, e);
+        *out = qoe_of_weights(v->weight);
+    }
+    return rc ? rc : v->has_mu || v->has_weights;
 }
 
 static int check_count(int n, int levels, const char *name, struct err *e)
@@ -256,7 +289,9 @@ struct open_body {
     struct session_open open;
     struct values v;
     int n_next;
+    bool has_quality, has_height;
 };
+static const struct field OPEN_WEIGHTS[] = WEIGHT_ROWS(struct open_body);
 #define ROW(member) FIELD(struct open_body, member)
 static const struct field OPEN[] = {
     {"ladder_kbps", ROW(open.ladder_kbps), LENGTH(struct open_body, open.levels),
@@ -265,12 +300,20 @@ static const struct field OPEN[] = {
     {"chunks", ROW(open.chunks)},
     {"buffer_max_s", ROW(open.buffer_max_s)},
     {"profile", ROW(open.profile)},
+    {"weights", .type = FIELD_OBJECT, HAS(struct open_body, v.has_weights),
+     .fields = OPEN_WEIGHTS},
     {"mu", ROW(v.mu), HAS(struct open_body, v.has_mu), LENGTH(struct open_body, v.n_mu)},
     {"utility", ROW(v.utility)},
     {"content_id", ROW(open.content_id)},
     {"key", ROW(open.key), HAS(struct open_body, open.has_key)},
     {"next_bytes", ROW(open.next_bytes), HAS(struct open_body, open.has_next),
      LENGTH(struct open_body, n_next), .flags = FIELD_NULL_IS_ZERO},
+    {"next_quality", ROW(open.next_quality), HAS(struct open_body, open.has_next_quality),
+     LENGTH(struct open_body, open.n_next_quality), .flags = FIELD_NULL_IS_NAN},
+    {"quality", ROW(open.quality), HAS(struct open_body, has_quality),
+     LENGTH(struct open_body, open.n_quality)},
+    {"height", ROW(open.height), HAS(struct open_body, has_height),
+     LENGTH(struct open_body, open.n_height)},
     {0}};
 #undef ROW
 
@@ -279,11 +322,20 @@ int wire_open(struct session_open *out, const char *body, size_t n, struct err *
     struct open_body b;
     memset(&b, 0, sizeof b);
     b.open.buffer_max_s = WIRE_BUFFER_MAX_S;
+    b.v = VALUES_DEFAULT;
     int rc = wire_body(OPEN, &b, body, n, e);
     if (!rc) rc = to_qoe(&b.open.qoe, &b.v, e);
+    b.open.has_mu = rc > 0;
+    rc = rc < 0 ? rc : 0;
     if (!rc && b.open.has_next)
         rc = check_count(b.n_next, b.open.levels, "next_bytes", e);
-    b.open.has_mu = b.v.has_mu;
+    if (!rc && b.open.has_next_quality)
+        rc = check_count(b.open.n_next_quality, b.open.levels, "next_quality", e);
+    if (!rc && b.has_quality)
+        rc = check_count(b.open.n_quality, b.open.levels, "quality", e);
+    if (!rc && b.has_height)
+        rc = check_count(b.open.n_height, b.open.levels, "height", e);
+    b.open.quality_from = b.has_quality ? QUALITY_LEVEL : QUALITY_CURVE;
     memcpy(out, &b.open, sizeof *out);
     return rc;
 }
@@ -301,6 +353,8 @@ static const struct field QUESTION[] = {
     {"last", .type = FIELD_OBJECT, HAS(struct question, has_last), .fields = LAST},
     {"next_bytes", ROW(next_bytes), HAS(struct question, has_next),
      LENGTH(struct question, n_next), .flags = FIELD_NULL_IS_ZERO},
+    {"next_quality", ROW(next_quality), HAS(struct question, has_next_quality),
+     LENGTH(struct question, n_next_quality), .flags = FIELD_NULL_IS_NAN},
     {0}};
 #undef ROW
 
@@ -310,6 +364,8 @@ int wire_question(struct question *out, const char *body, size_t n, struct err *
     int rc = wire_body(QUESTION, out, body, n, e);
     if (!rc && out->has_next && !out->n_next)
         rc = err_field(e, ERR_INVALID, "next_bytes", "is empty");
+    if (!rc && out->has_next_quality && !out->n_next_quality)
+        rc = err_field(e, ERR_INVALID, "next_quality", "is empty");
     return rc;
 }
 
@@ -367,7 +423,11 @@ struct decide_body {
     double kbps[WIRE_HISTORY], seconds[WIRE_HISTORY];
     int n_kbps, n_seconds, n_next;
     bool has_next;
+    double quality[VIEW_LEVELS], height[VIEW_LEVELS], next_quality[VIEW_LEVELS];
+    int n_quality, n_height, n_next_quality;
+    bool has_quality, has_height, has_next_quality, has_last_quality;
 };
+static const struct field DECIDE_WEIGHTS[] = WEIGHT_ROWS(struct decide_body);
 #define ROW(member) FIELD(struct decide_body, member)
 static const struct field DECIDE[] = {
     {"ladder_kbps", ROW(out.view.ladder_kbps),
@@ -382,12 +442,52 @@ static const struct field DECIDE[] = {
     {"download_s", ROW(seconds), LENGTH(struct decide_body, n_seconds)},
     {"next_bytes", ROW(out.view.next_bytes), HAS(struct decide_body, has_next),
      LENGTH(struct decide_body, n_next), .flags = FIELD_NULL_IS_ZERO},
+    {"next_quality", ROW(next_quality), HAS(struct decide_body, has_next_quality),
+     LENGTH(struct decide_body, n_next_quality), .flags = FIELD_NULL_IS_NAN},
+    {"quality", ROW(quality), HAS(struct decide_body, has_quality),
+     LENGTH(struct decide_body, n_quality)},
+    {"last_quality", ROW(out.view.last_points),
+     HAS(struct decide_body, has_last_quality)},
+    {"height", ROW(height), HAS(struct decide_body, has_height),
+     LENGTH(struct decide_body, n_height)},
     {"profile", ROW(out.profile)},
+    {"weights", .type = FIELD_OBJECT, HAS(struct decide_body, v.has_weights),
+     .fields = DECIDE_WEIGHTS},
     {"mu", ROW(v.mu), HAS(struct decide_body, v.has_mu),
      LENGTH(struct decide_body, v.n_mu)},
     {"utility", ROW(v.utility)},
     {0}};
 #undef ROW
+
+/* The points of the view: of each level, then those of this chunk. limits_view checks ladder, points
+ * and last level later. */
+static int decide_points(struct decide_body *b, struct err *e)
+{
+    struct view *view = &b->out.view;
+    int levels = view->levels, rc = 0;
+    if (b->has_quality) rc = check_count(b->n_quality, levels, "quality", e);
+    if (!rc && b->has_height) rc = check_count(b->n_height, levels, "height", e);
+    if (!rc && b->has_height) rc = limits_heights(b->height, levels, e);
+    if (!rc && b->has_next_quality)
+        rc = check_count(b->n_next_quality, levels, "next_quality", e);
+    if (!rc && b->has_next_quality) rc = limits_next_quality(b->next_quality, levels, e);
+    if (rc) return rc;
+    if (b->has_quality)
+        memcpy(view->points, b->quality, sizeof view->points);
+    else if (!limits_ladder(view->ladder_kbps, levels, NULL))
+        limits_curve(view->points, view->ladder_kbps, b->has_height ? b->height : NULL,
+                     levels);
+    bool last = view->last_level >= 0 && view->last_level < levels;
+    if (last && !b->has_last_quality) view->last_points = view->points[view->last_level];
+    for (int k = 0; k < levels; k++) {
+        bool chunk = b->has_next_quality && !isnan(b->next_quality[k]);
+        if (chunk) view->points[k] = b->next_quality[k];
+        b->out.from[k] = chunk            ? QUALITY_CHUNK
+                         : b->has_quality ? QUALITY_LEVEL
+                                          : QUALITY_CURVE;
+    }
+    return 0;
+}
 
 static int check_decide(struct decide_body *b, struct err *e)
 {
@@ -396,9 +496,9 @@ static int check_decide(struct decide_body *b, struct err *e)
         return err_field(e, ERR_INVALID, "download_s",
                          "has %d entries, throughput_kbps has %d", b->n_seconds,
                          b->n_kbps);
-    if (b->v.has_mu && b->out.profile[0])
-        return err_field(e, ERR_INVALID, "mu",
-                         "is given together with profile: send one");
+    const char *own = b->v.has_mu ? "mu" : b->v.has_weights ? "weights" : NULL;
+    if (own && b->out.profile[0])
+        return err_field(e, ERR_INVALID, own, "is given together with profile: send one");
     int rc = b->has_next ? check_count(b->n_next, view->levels, "next_bytes", e) : 0;
     /* check the older entries too: an error names the index that was sent */
     if (!rc) rc = limits_history(b->kbps, b->seconds, b->n_kbps, e);
@@ -408,8 +508,10 @@ static int check_decide(struct decide_body *b, struct err *e)
     size_t bytes = (size_t)view->n_history * sizeof *b->kbps;
     memcpy(view->throughput_kbps, b->kbps + skip, bytes);
     memcpy(view->download_s, b->seconds + skip, bytes);
-    b->out.has_mu = b->v.has_mu;
-    return to_qoe(&view->qoe, &b->v, e);
+    rc = decide_points(b, e);
+    if (!rc) rc = to_qoe(&view->qoe, &b->v, e);
+    b->out.has_mu = rc > 0;
+    return rc < 0 ? rc : 0;
 }
 
 int wire_decide(struct wire_decide *out, const char *body, size_t n, struct err *e)
@@ -419,6 +521,7 @@ int wire_decide(struct wire_decide *out, const char *body, size_t n, struct err 
     b.out.view = view_default();
     b.out.view.buffer_max_s = WIRE_BUFFER_MAX_S;
     b.out.view.last_level = -1;
+    b.v = VALUES_DEFAULT;
     int rc = wire_body(DECIDE, &b, body, n, e);
     if (!rc) rc = check_decide(&b, e);
     memcpy(out, &b.out, sizeof *out);
@@ -427,21 +530,41 @@ int wire_decide(struct wire_decide *out, const char *body, size_t n, struct err 
 
 struct profile_body {
     struct values v;
+    double stall_ratio_max, startup_max_s;
+    bool has_stall_ratio_max, has_startup_max_s;
     bool grow;
 };
-static const struct field PROFILE[] = {{"mu", FIELD(struct profile_body, v.mu),
-                                        HAS(struct profile_body, v.has_mu),
-                                        LENGTH(struct profile_body, v.n_mu), REQUIRED},
-                                       {"utility", FIELD(struct profile_body, v.utility)},
-                                       {"grow", FIELD(struct profile_body, grow)},
-                                       {0}};
+static const struct field PROFILE_WEIGHTS[] = WEIGHT_ROWS(struct profile_body);
+#define ROW(member) FIELD(struct profile_body, member)
+static const struct field PROFILE[] = {
+    {"weights", .type = FIELD_OBJECT, HAS(struct profile_body, v.has_weights),
+     .fields = PROFILE_WEIGHTS},
+    {"mu", ROW(v.mu), HAS(struct profile_body, v.has_mu),
+     LENGTH(struct profile_body, v.n_mu)},
+    {"utility", ROW(v.utility)},
+    {"stall_ratio_max", ROW(stall_ratio_max),
+     HAS(struct profile_body, has_stall_ratio_max)},
+    {"startup_max_s", ROW(startup_max_s), HAS(struct profile_body, has_startup_max_s)},
+    {"grow", ROW(grow)},
+    {0}};
+#undef ROW
 
 int wire_profile(struct profile *out, const char *body, size_t n, struct err *e)
 {
-    struct profile_body b = {.grow = out->grow};
+    struct profile_body b = {.v = VALUES_DEFAULT, .grow = out->grow};
     int rc = wire_body(PROFILE, &b, body, n, e);
     out->grow = b.grow;
-    return rc ? rc : to_qoe(&out->qoe, &b.v, e);
+    if (!rc) rc = limits_ceilings(b.stall_ratio_max, b.startup_max_s, "", e);
+    if (rc) return rc;
+    rc = to_qoe(&out->qoe, &b.v, e);
+    if (rc < 0) return rc;
+    if (!rc)
+        return err_field(e, ERR_INVALID, "weights", "is missing: send weights, or mu");
+    out->own_stall_ratio_max = b.has_stall_ratio_max;
+    out->own_startup_max_s = b.has_startup_max_s;
+    out->qoe.stall_ratio_max = b.stall_ratio_max;
+    out->qoe.startup_max_s = b.startup_max_s;
+    return 0;
 }
 
 int wire_gate(const char *body, size_t n, struct err *e)

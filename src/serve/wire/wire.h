@@ -7,18 +7,22 @@
  *
  * The bodies (? optional, | either):
  *   open      {ladder_kbps: [..], chunk_s, chunks?, buffer_max_s?, content_id?, key?,
- *              profile? | mu?: [quality, switch, stall] (+ utility?), next_bytes?: [..]}
+ *              profile? | WEIGHTS?, next_bytes?: [..], next_quality?: [..], quality?: [..],
+ *              height?: [..]}
  *   question  {chunk, buffer_s, last?: {chunk, level, bytes, download_s, rebuffer_s},
- *              next_bytes?: [..]}
+ *              next_bytes?: [..], next_quality?: [..]}
  *   reward    {chunk, level, bytes, download_s, rebuffer_s, final?, profile?}, {chunk, reward}, or both
  *   underway  {chunk, level, bytes, elapsed_s, buffer_s}
  *   decide    {ladder_kbps, chunk_s, buffer_s, chunk?, chunks?, buffer_max_s?, last_level?,
  *              throughput_kbps?: [oldest .. newest], download_s?: [..], next_bytes?,
- *              profile? | mu? (+ utility?)}
- *   profile   {mu: [..], utility?}
- * Defaults: chunks 0 (live), buffer_max_s 60, utility "linear", chunk 0, last_level -1 (none).
- * key is an integer up to 2^53, or a string of digits for all 64 bits. next_bytes may hold null for an
- * unknown size. Only the newest 8 entries of a history count.
+ *              next_quality?, quality?, last_quality?, height?, profile? | WEIGHTS?}
+ *   profile   {WEIGHTS, stall_ratio_max?, startup_max_s?, grow?}
+ *   WEIGHTS   weights: {quality?, switches?, stalls?, startup?}, relative to `standard` (qoe.h)
+ *             | mu: [quality, switch, stall] (+ utility?: linear, log or pamoe), the papers' form
+ * Defaults: chunks 0 (live), buffer_max_s 60, each weight 1, utility "linear", chunk 0, last_level -1
+ * (none), last_quality that of last_level in `quality` or the curve. key is an integer up to 2^53, or a
+ * string of digits for all 64 bits. next_bytes and next_quality may hold null for unknown. Only the
+ * newest 8 entries of a history count.
  *
  * Errors: ERR_INVALID, ERR_RANGE with e->field the path: "last.bytes", "ladder_kbps[3]".
  * Threads: pure functions. */
@@ -33,8 +37,9 @@
 
 struct wire_decide {
     char profile[SERVICE_NAME]; /* "": none given */
-    bool has_mu;                /* view.qoe comes from the request */
+    bool has_mu;                /* view.qoe comes from the request, mu or weights */
     struct view view;
+    enum quality_source from[VIEW_LEVELS]; /* of view.points */
 };
 
 /* Reads any body into the struct at base. The table ends with {0}. */
@@ -57,7 +62,7 @@ int wire_gate(const char *body, size_t n, struct err *e)
 /* {updates} */
 int wire_aside(int *updates, const char *body, size_t n, struct err *e)
     __attribute__((warn_unused_result));
-/* Fills only out->qoe. */
+/* Fills qoe, own_stall_ratio_max, own_startup_max_s and grow. */
 int wire_profile(struct profile *out, const char *body, size_t n, struct err *e)
     __attribute__((warn_unused_result));
 

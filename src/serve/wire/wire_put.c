@@ -1,8 +1,10 @@
 #include "wire_put_priv.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 
+#include "abr/emulator/qoe_means.h"
 #include "serve/learner/learner_figures.h"
 
 static void put_digits(struct emit *o, const char *key, uint64_t value)
@@ -12,6 +14,7 @@ static void put_digits(struct emit *o, const char *key, uint64_t value)
     put_string(o, key, text);
 }
 
+/* mu is there for every utility, as it always was. */
 static void put_qoe(struct emit *o, const struct qoe *q)
 {
     emit_key(o, "qoe");
@@ -19,6 +22,15 @@ static void put_qoe(struct emit *o, const struct qoe *q)
     emit_key(o, "mu");
     emit_doubles(o, (double[]){q->mu_quality, q->mu_switch, q->mu_stall}, 3);
     put_string(o, "utility", qoe_utility_name(q->utility));
+    if (q->utility == QOE_POINTS) {
+        double weight[QOE_WEIGHTS];
+        qoe_weights(weight, q);
+        emit_key(o, "weights");
+        emit_open(o, '{');
+        for (int i = 0; i < QOE_WEIGHTS; i++)
+            put_rounded(o, qoe_weight_names[i], weight[i]);
+        emit_close(o, '}');
+    }
     emit_close(o, '}');
 }
 
@@ -35,6 +47,8 @@ static void put_answer(struct emit *o, const struct answer *a)
     put_int(o, "chunk", a->chunk);
     put_int(o, "level", a->level);
     put_double(o, "kbps", a->kbps);
+    put_rounded(o, "quality", a->quality);
+    put_string(o, "quality_from", quality_source_name(a->quality_from));
     put_u64(o, "policy", a->policy);
     put_int(o, "expert", a->expert);
     emit_key(o, "probabilities");
@@ -133,6 +147,7 @@ static void put_step(struct emit *o, const struct history_step *s)
     s->reported ? emit_int(o, s->level) : emit_null(o);
     put_int(o, "decided_level", s->decided_level);
     put_double(o, "kbps", s->kbps);
+    put_rounded(o, "quality", s->quality);
     put_double(o, "buffer_s", s->buffer_s);
     put_bool(o, "reported", s->reported);
     put_bool(o, "followed", s->followed);
@@ -160,6 +175,12 @@ void wire_put_history_head(struct emit *o, const struct history *h)
     put_digits(o, "key", h->opened.key);
     emit_key(o, "ladder_kbps");
     emit_doubles(o, h->open.ladder_kbps, h->open.levels);
+    emit_key(o, "quality");
+    emit_open(o, '[');
+    for (int k = 0; k < h->open.levels; k++)
+        emit_rounded(o, h->open.quality[k]);
+    emit_close(o, ']');
+    put_string(o, "quality_from", quality_source_name(h->open.quality_from));
     put_double(o, "chunk_s", h->open.chunk_s);
     put_int(o, "chunks", h->open.chunks);
     put_double(o, "buffer_max_s", h->open.buffer_max_s);
@@ -191,7 +212,8 @@ void wire_put_history_csv_head(struct emit *o)
 {
     static const char names[] = "chunk,level,decided_level,kbps,buffer_s,reported,"
                                 "followed,sampled,bytes,download_s,"
-                                "rebuffer_s,reward,external,logp,expert,policy\r\n";
+                                "rebuffer_s,reward,external,logp,expert,policy,"
+                                "quality\r\n";
     emit_raw(o, names, sizeof names - 1);
 }
 
@@ -201,9 +223,10 @@ void wire_put_history_csv(struct emit *o, const struct history *h)
         const struct history_step *s = &h->steps[i];
         char kbps[32], buffer[32], download[32] = "", rebuffer[32] = "", reward[32] = "",
                                    external[32] = "", logp[32], bytes[24] = "",
-                                   level[16] = "";
+                                   level[16] = "", quality[32];
         emit_format_double(kbps, s->kbps);
         emit_format_double(buffer, s->buffer_s);
+        emit_format_double(quality, round(s->quality * 1e6) / 1e6);
         emit_format_double(logp, s->logp);
         if (s->reported) {
             snprintf(level, sizeof level, "%d", s->level);
@@ -213,18 +236,24 @@ void wire_put_history_csv(struct emit *o, const struct history *h)
             emit_format_double(reward, s->reward);
         }
         if (s->has_external) emit_format_double(external, s->external);
-        emit_text(o, "%d,%s,%d,%s,%s,%d,%d,%d,%s,%s,%s,%s,%s,%s,%d,%" PRIu64 "\r\n",
+        emit_text(o, "%d,%s,%d,%s,%s,%d,%d,%d,%s,%s,%s,%s,%s,%s,%d,%" PRIu64 ",%s\r\n",
                   s->chunk, level, s->decided_level, kbps, buffer, s->reported,
                   s->followed, s->sampled, bytes, download, rebuffer, reward, external,
-                  logp, s->expert, s->policy);
+                  logp, s->expert, s->policy, quality);
     }
 }
 
 void wire_put_profile(struct emit *o, const struct profile *p)
 {
     emit_open(o, '{');
+    char means[QOE_MEANS];
+    const struct qoe_profile *known = p->builtin ? qoe_find(p->name) : NULL;
     put_string(o, "name", p->name);
+    if (known) put_string(o, "help", known->help);
+    put_string(o, "means", qoe_means(means, sizeof means, &p->qoe));
     put_qoe(o, &p->qoe);
+    put_double(o, "stall_ratio_max", p->qoe.stall_ratio_max);
+    put_double(o, "startup_max_s", p->qoe.startup_max_s);
     put_bool(o, "builtin", p->builtin);
     put_bool(o, "grow", p->grow);
     emit_close(o, '}');

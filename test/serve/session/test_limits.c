@@ -35,6 +35,63 @@ TEST(sessions_within_limits_pass)
     open_says(&in, 0, "");
 }
 
+TEST(quality_heights_and_weights_have_limits)
+{
+    struct session_open in = good_open();
+    in.quality_from = QUALITY_LEVEL;
+    in.quality[2] = 100;
+    open_says(&in, 0, "");
+    in.quality[2] = 100.5;
+    open_says(&in, ERR_RANGE, "quality[2]");
+    in.quality[2] = NAN;
+    open_says(&in, ERR_INVALID, "quality[2]");
+    in.quality[2] = 1;
+    in.n_quality = 2;
+    open_says(&in, ERR_INVALID, "quality");
+    in = good_open();
+    in.n_height = 3;
+    in.height[0] = 16, in.height[1] = 720, in.height[2] = 8640;
+    open_says(&in, 0, "");
+    in.height[0] = 15;
+    open_says(&in, ERR_RANGE, "height[0]");
+    in.height[0] = 360.5;
+    open_says(&in, ERR_INVALID, "height[0]");
+    in = good_open();
+    in.has_next_quality = true;
+    in.next_quality[0] = NAN;
+    open_says(&in, 0, "");
+    in.next_quality[1] = -1;
+    open_says(&in, ERR_RANGE, "next_quality[1]");
+
+    struct question q = {.has_next_quality = true, .n_next_quality = 3};
+    struct err e = {0};
+    q.next_quality[2] = 101;
+    ck_assert_int_eq(limits_question(&q, 3, 0, &e), ERR_RANGE);
+    ck_assert_str_eq(e.field, "next_quality[2]");
+    e = (struct err){0};
+    ck_assert_int_eq(limits_question(&q, 4, 0, &e), ERR_INVALID);
+    ck_assert_str_eq(e.field, "next_quality");
+
+    /* the largest weights of a request pass, whatever rounding does to them */
+    in = good_open();
+    in.has_mu = true;
+    for (int i = 1; i <= 1000; i++) {
+        double w = i / 10.0;
+        in.qoe = qoe_of_weights((double[]){w, w, w, w});
+        open_says(&in, 0, "");
+    }
+    in.qoe = qoe_of_weights((double[]){1, 1, 100.1, 1});
+    open_says(&in, ERR_RANGE, "weights.stalls");
+    in.qoe = qoe_of_weights((double[]){0, 0, 0, 0});
+    open_says(&in, ERR_RANGE, "weights");
+    in.qoe = *qoe_standard();
+    strcpy(in.profile, "news");
+    open_says(&in, ERR_INVALID, "weights");
+    in.profile[0] = '\0';
+    in.qoe.stall_ratio_max = .9;
+    open_says(&in, ERR_RANGE, "stall_ratio_max");
+}
+
 TEST(sessions_outside_name_the_field)
 {
     struct session_open in = good_open();
@@ -150,5 +207,6 @@ TEST(views_are_checked_whole)
     ck_assert_str_eq(e.field, "last_level");
 }
 
-SUITE(serve_session_limits, sessions_within_limits_pass, sessions_outside_name_the_field,
+SUITE(serve_session_limits, sessions_within_limits_pass,
+      quality_heights_and_weights_have_limits, sessions_outside_name_the_field,
       questions_name_the_path, rewards_report_something, views_are_checked_whole);

@@ -271,6 +271,8 @@ TEST(a_stateless_question_equals_the_sessions)
     struct session_open in = served_request(1, 48);
     v.levels = 6;
     memcpy(v.ladder_kbps, in.ladder_kbps, sizeof v.ladder_kbps);
+    quality_curve(v.points, v.ladder_kbps, NULL, v.levels);
+    v.qoe = o.qoe;
     v.chunk_s = 4;
     v.chunks = 48;
     v.buffer_max_s = 60;
@@ -283,6 +285,7 @@ TEST(a_stateless_question_equals_the_sessions)
     view_push(&v, (double)q.last.bytes, q.last.download_s);
     v.chunk = 1;
     v.last_level = o.first.level;
+    v.last_points = v.points[v.last_level];
     v.buffer_s = q.buffer_s;
     ck_assert_int_eq(service_decide(&a, f.service, f.worker, NULL, true, &v, NULL), 0);
     same_answer(&a, &b);

@@ -244,6 +244,111 @@ TEST(the_replay_sees_what_the_decisions_saw)
     end(&v);
 }
 
+/* Three kinds of chunks: of which all is known, of which the decided level is not, nothing. */
+static void give_quality(struct question *q)
+{
+    q->has_next_quality = q->chunk % 3 != 2;
+    for (int k = 0; k < 4; k++)
+        q->next_quality[k] = 20 * k + .01 * q->chunk;
+    if (q->chunk % 3 == 1) q->next_quality[2] = NAN;
+}
+
+static void begin_in_points(struct viewer *v, int chunks)
+{
+    begin(v, chunks);
+    v->track.row.qoe = *qoe_standard();
+    v->track.row.quality_from = QUALITY_LEVEL;
+    memcpy(v->track.row.points, (double[]){11.5, 33.123456, 66, 99}, 4 * sizeof(double));
+}
+
+/* What a viewer sees of a chunk at level 2. */
+static double quality_of(int chunk)
+{
+    return chunk % 3 == 0 ? round(100 * (40 + .01 * chunk)) / 100 : 66;
+}
+
+TEST(the_quality_of_a_chunk_is_that_of_its_question)
+{
+    struct viewer v;
+    begin_in_points(&v, 20);
+    float seen[20][FEAT_FULL_DIM];
+    for (int i = 0; i < 20; i++) {
+        struct question q = question(i);
+        give_quality(&q);
+        struct view view;
+        struct answer a, again;
+        ck_assert_int_eq(track_peek(&view, &a, &v.track, &v.pool, &q, NULL), 0);
+        ck_assert_double_eq(view.points[2], quality_of(i));
+        ck_assert_double_eq(view.points[1], i % 3 == 2 ? 33.123456 : 20 + .01 * i);
+        if (i) ck_assert_double_eq(view.last_points, quality_of(i - 1));
+        feat_observe(seen[i], FEAT_FULL, &view);
+        ck_assert_int_eq(ask(&v, &q, NULL), 2);
+
+        /* a repeat, with and without what it says of the next chunk; another one is refused */
+        ck_assert_int_eq(track_peek(&view, &again, &v.track, &v.pool, &q, NULL), 1);
+        ck_assert_double_eq(again.quality, quality_of(i));
+        ck_assert_int_eq(again.quality_from, i % 3 ? QUALITY_LEVEL : QUALITY_CHUNK);
+        struct question other = q;
+        other.has_next_quality = false;
+        ck_assert_int_eq(ask(&v, &other, NULL), 1002);
+        other.has_next_quality = true;
+        other.next_quality[1] = 77;
+        ck_assert_int_eq(ask(&v, &other, NULL), ERR_CONFLICT);
+        struct view underway;
+        ck_assert_int_eq(track_underway(&underway, &v.track, &v.pool, i, NULL), 0);
+        ck_assert_double_eq(underway.points[2], quality_of(i));
+        if (i) ck_assert_double_eq(underway.last_points, quality_of(i - 1));
+    }
+
+    /* the reward is of the same numbers: a fall from chunk 18 to chunk 19 would cost, a rise not */
+    struct outcome o = outcome(19, 2);
+    struct reward_out r;
+    o.rebuffer_s = .5;
+    ck_assert_int_eq(report(&v, &o, true, &r, NULL), 0);
+    const struct qoe *k = qoe_standard();
+    double rise = quality_of(19) - quality_of(18);
+    ck_assert_double_gt(rise, 0);
+    ck_assert_double_eq_tol(
+        r.reward, k->mu_quality * quality_of(19) - k->mu_rise * rise - k->mu_stall * .5,
+        1e-9);
+    const struct traj *t = &v.changes.traj;
+    ck_assert_double_eq_tol(t->step[3].reward,
+                            k->mu_quality * quality_of(3) -
+                                k->mu_switch * (quality_of(2) - quality_of(3)),
+                            1e-9);
+
+    /* and so does the learner's replay */
+    static float obs[TRAJ_STEPS + 1][FEAT_FULL_DIM];
+    uint32_t mask[TRAJ_STEPS + 1];
+    ck_assert(v.changes.has_traj);
+    traj_observe(obs[0], mask, &v.changes.traj, FEAT_FULL);
+    ck_assert_mem_eq(obs, seen, sizeof seen);
+    memset(&v.changes.traj.step[3].points, 0, sizeof v.changes.traj.step[3].points);
+    traj_observe(obs[0], mask, &v.changes.traj, FEAT_FULL);
+    ck_assert_mem_ne(obs[3], seen[3], sizeof seen[3]);
+    end(&v);
+}
+
+TEST(nothing_is_known_of_a_chunk_that_the_player_chose)
+{
+    struct viewer v;
+    begin_in_points(&v, 20);
+    struct question q = question(0);
+    give_quality(&q);
+    ck_assert_int_eq(ask(&v, &q, NULL), 2);
+    q = question(4); /* chunks 1 to 3 were fetched without the daemon */
+    q.last = outcome(3, 1);
+    struct view view;
+    struct answer a;
+    ck_assert_int_eq(track_peek(&view, &a, &v.track, &v.pool, &q, NULL), 0);
+    ck_assert_double_eq(view.last_points, 33.123456);
+    ck_assert_int_eq(ask(&v, &q, NULL), 2);
+    struct history_step h;
+    track_history(&h, &v.pool.at[v.pool.at[v.track.newest].prev], &v.track.row);
+    ck_assert_double_eq(h.quality, 33.123456);
+    end(&v);
+}
+
 TEST(another_level_is_never_used_for_training)
 {
     struct viewer v;
@@ -475,6 +580,9 @@ static void same_track(const struct viewer *v, const struct viewer *w)
         ck_assert_int_eq(w->track.head_n, v->track.head_n);
     }
     ck_assert_uint_eq(w->track.ords, v->track.ords);
+    const struct step *a = &v->pool.at[v->track.newest],
+                      *b = &w->pool.at[w->track.newest];
+    ck_assert_mem_eq(&a->points, &b->points, sizeof a->points);
     ck_assert_double_eq(w->track.last_at, v->track.last_at);
 }
 
@@ -510,6 +618,7 @@ TEST(restored_steps_give_the_same_session)
         if (i % 13 == 5) q.has_last = false;     /* no outcome */
         if (i % 17 == 8) q.last.level = 1;       /* not followed */
         if (i % 23 == 11) q.last.chunk = i + 90; /* fetched elsewhere */
+        give_quality(&q);
         ck_assert_int_eq(ask(&v, &q, NULL), 2);
         keep(&v.changes);
         restore(&w);
@@ -546,6 +655,8 @@ SUITE(serve_session_track, a_repeat_gets_the_same_answer,
       a_contradiction_is_refused_and_changes_nothing,
       next_bytes_may_be_left_out_of_a_repeat, rewards_are_computed_from_what_was_measured,
       a_finished_video_is_a_terminal_trajectory, the_replay_sees_what_the_decisions_saw,
+      the_quality_of_a_chunk_is_that_of_its_question,
+      nothing_is_known_of_a_chunk_that_the_player_chose,
       another_level_is_never_used_for_training, a_seek_cuts_and_goes_on,
       the_chunk_just_played_may_be_asked_again, a_missing_outcome_cuts,
       outcomes_without_a_decision_are_kept,

@@ -88,6 +88,15 @@ TEST(rows_come_back_to_the_last_bit)
     in[1].step.download_s = 1e-6;
     in[1].step.rebuffer_s = 2 / 3.0;
     in[1].step.reward = -1 / 3.0;
+    in[0].row.qoe.utility = QOE_POINTS;
+    in[0].row.qoe.mu_start = 7.19 / 3;
+    in[0].row.qoe.mu_rise = .1;
+    in[0].row.qoe.stall_ratio_max = .02;
+    in[0].row.qoe.startup_max_s = 2.2;
+    in[0].row.quality_from = QUALITY_LEVEL;
+    in[0].row.points[0] = 100 / 3.0;
+    in[0].row.points[1] = 99.5;
+    in[1].step.points = (struct traj_points){{1, 10001}, 7};
     ck_assert_int_eq(s.write(s.self, in, 3, NULL), 0);
     s.free(s.self);
 
@@ -460,6 +469,144 @@ TEST(a_flipped_bit_within_a_row_is_refused_at_the_start)
     free(whole);
 }
 
+/* What a store of schema 2 has not. */
+#define TO_SCHEMA_2                                     \
+    "ALTER TABLE sessions DROP COLUMN mu_rise;"         \
+    "ALTER TABLE sessions DROP COLUMN mu_start;"        \
+    "ALTER TABLE sessions DROP COLUMN stall_ratio_max;" \
+    "ALTER TABLE sessions DROP COLUMN startup_max_s;"   \
+    "ALTER TABLE sessions DROP COLUMN quality_from;"    \
+    "ALTER TABLE sessions DROP COLUMN quality;"         \
+    "ALTER TABLE steps DROP COLUMN points;"             \
+    "ALTER TABLE profiles DROP COLUMN mu_rise;"         \
+    "ALTER TABLE profiles DROP COLUMN mu_start;"        \
+    "ALTER TABLE profiles DROP COLUMN stall_ratio_max;" \
+    "ALTER TABLE profiles DROP COLUMN startup_max_s;"   \
+    "PRAGMA user_version = 2;"
+
+static void run_sql(const char *sql)
+{
+    sqlite3 *db;
+    char *why = NULL;
+    ck_assert_int_eq(sqlite3_open(path, &db), SQLITE_OK);
+    sqlite3_exec(db, sql, NULL, NULL, &why);
+    ck_assert_msg(!why, "%s", why);
+    sqlite3_close(db);
+}
+
+static int64_t ask_sql(const char *sql)
+{
+    sqlite3 *db;
+    sqlite3_stmt *st;
+    ck_assert_int_eq(sqlite3_open(path, &db), SQLITE_OK);
+    ck_assert_int_eq(sqlite3_prepare_v2(db, sql, -1, &st, NULL), SQLITE_OK);
+    ck_assert_int_eq(sqlite3_step(st), SQLITE_ROW);
+    int64_t v = sqlite3_column_int64(st, 0);
+    sqlite3_finalize(st);
+    sqlite3_close(db);
+    return v;
+}
+
+/* Rows as a program of schema 2 wrote them, with the checksums that it computed. */
+static void make_schema_2(void)
+{
+    struct store s = must_open();
+    s.free(s.self);
+    run_sql(
+        TO_SCHEMA_2
+        "INSERT INTO sessions(id, key, profile, content_id, ladder_kbps, chunk_s, chunks,"
+        " buffer_max_s, mu_quality, mu_switch, mu_stall, utility, has_mu, has_key, "
+        "hinted,"
+        " explores, opened_at, closed_at, closed, terminal, crc) VALUES("
+        "x'01020300000000000000000000000000', -2, 'news', 'film', '300.5 750', 4.0, 48,"
+        " 60.0, 1.0, 0.1, 4.3, 'log', 0, 1, 0, 0, 1.6e9, 0.0, 1, 0, 1407464274);"
+        "INSERT INTO profiles VALUES('sports', 3.0, 1.0, 3.0, 'linear');"
+        "INSERT INTO grown VALUES('sports')");
+}
+
+TEST(a_store_of_schema_2_goes_on)
+{
+    make_schema_2();
+    for (int i = 0; i < 2; i++) { /* upgraded, and as it is then */
+        struct store s = must_open();
+        struct track_row row;
+        struct step *steps;
+        int n;
+        const uint8_t id[TRACK_ID] = {1, 2, 3};
+        ck_assert_int_eq(
+            s.history(s.self, &row, &(double){0}, &steps, &n, id, 0, INT_MAX, NULL), 0);
+        struct qoe was = qoe_of_mu(1, .1, 4.3, QOE_LOG);
+        ck_assert(qoe_same(&row.qoe, &was));
+        double curve[2];
+        quality_curve(curve, (double[]){300.5, 750}, NULL, 2);
+        ck_assert_mem_eq(row.points, curve, sizeof curve);
+        ck_assert_int_eq(row.quality_from, QUALITY_CURVE);
+        free(steps);
+
+        struct profile p[2];
+        ck_assert_int_eq(s.profiles(s.self, p, 2, &n, NULL), 0);
+        ck_assert_int_eq(n, 1);
+        was = qoe_of_mu(3, 1, 3, QOE_LINEAR);
+        ck_assert(qoe_same(&p[0].qoe, &was));
+        ck_assert(p[0].grow && !p[0].own_stall_ratio_max && !p[0].own_startup_max_s);
+        s.free(s.self);
+        ck_assert_int_eq(ask_sql("PRAGMA user_version"), 3);
+    }
+}
+
+TEST(a_damaged_store_of_schema_2_is_refused_as_it_is)
+{
+    make_schema_2();
+    run_sql("UPDATE sessions SET chunks = 49");
+    struct store s;
+    struct err e = {0};
+    struct store_sqlite_cfg cfg = {.path = path};
+    ck_assert_int_eq(store_sqlite_open(&s, &cfg, &e), ERR_CORRUPT);
+    ck_assert_ptr_nonnull(strstr(e.detail, "wrong checksum of session"));
+    ck_assert_int_eq(ask_sql("PRAGMA user_version"), 2);
+    struct store_sqlite_health health;
+    ck_assert_int_eq(store_sqlite_check(&health, path, NULL), ERR_CORRUPT);
+    run_sql("UPDATE sessions SET chunks = 48");
+    ck_assert_int_eq(store_sqlite_check(&health, path, NULL), 0);
+    ck_assert_int_eq(ask_sql("PRAGMA user_version"), 2);
+}
+
+TEST(a_profile_gets_another_name_with_all_that_is_its_own)
+{
+    struct store s = must_open();
+    struct store_rec r[4] = {session_rec(1), step_rec(1, 0), session_rec(2)};
+    strcpy(r[0].row.profile, "sports");
+    r[3] = (struct store_rec){.kind = STORE_PROFILE,
+                              .profile = {.name = "sports",
+                                          .qoe = qoe_of_mu(3, 1, 3, QOE_LINEAR),
+                                          .grow = true}};
+    r[3].profile.own_startup_max_s = true;
+    r[3].profile.qoe.startup_max_s = 4;
+    ck_assert_int_eq(s.write(s.self, r, 4, NULL), 0);
+    struct store_rec name = {.kind = STORE_PROFILE_NAME,
+                             .name = {.from = "sports", .to = "sports-own"}};
+    ck_assert_int_eq(s.write(s.self, &name, 1, NULL), 0);
+    s.free(s.self);
+
+    s = must_open(); /* all checksums are right */
+    struct track_row row;
+    struct step *steps;
+    struct profile p[2];
+    int n;
+    for (int i = 0; i < 3; i += 2) {
+        ck_assert_int_eq(s.history(s.self, &row, &(double){0}, &steps, &n, r[i].row.id, 0,
+                                   INT_MAX, NULL),
+                         0);
+        ck_assert_str_eq(row.profile, i ? "news" : "sports-own");
+        free(steps);
+    }
+    ck_assert_int_eq(s.profiles(s.self, p, 2, &n, NULL), 0);
+    ck_assert_int_eq(n, 1);
+    ck_assert_str_eq(p[0].name, "sports-own");
+    ck_assert(p[0].grow && p[0].own_startup_max_s && p[0].qoe.startup_max_s == 4);
+    s.free(s.self);
+}
+
 /* Rows from before there were checksums are taken as they are, and get theirs when they change. */
 TEST(a_store_without_checksums_goes_on)
 {
@@ -470,9 +617,9 @@ TEST(a_store_without_checksums_goes_on)
     sqlite3 *db;
     ck_assert_int_eq(sqlite3_open(path, &db), SQLITE_OK);
     ck_assert_int_eq(sqlite3_exec(db,
-                                  "ALTER TABLE sessions DROP COLUMN crc;"
-                                  "ALTER TABLE steps DROP COLUMN crc;"
-                                  "PRAGMA user_version = 1",
+                                  TO_SCHEMA_2 "ALTER TABLE sessions DROP COLUMN crc;"
+                                              "ALTER TABLE steps DROP COLUMN crc;"
+                                              "PRAGMA user_version = 1",
                                   NULL, NULL, NULL),
                      SQLITE_OK);
     sqlite3_close(db);
@@ -542,7 +689,9 @@ TEST(the_form_of_the_database_stays)
          "chunk_s REAL 0,chunks INTEGER 0,buffer_max_s REAL 0,mu_quality REAL 0,"
          "mu_switch REAL 0,mu_stall REAL 0,utility TEXT 0,has_mu INTEGER 0,"
          "has_key INTEGER 0,hinted INTEGER 0,explores INTEGER 0,opened_at REAL 0,"
-         "closed_at REAL 0,closed INTEGER 0,terminal INTEGER 0,crc INTEGER 0"},
+         "closed_at REAL 0,closed INTEGER 0,terminal INTEGER 0,crc INTEGER 0,"
+         "mu_rise REAL 0,mu_start REAL 0,stall_ratio_max REAL 0,startup_max_s REAL 0,"
+         "quality_from INTEGER 0,quality TEXT 0"},
         {"SELECT group_concat(name || ' ' || type || ' ' || pk, ',') FROM"
          " pragma_table_info('steps')",
          "session BLOB 1,ord INTEGER 2,rev INTEGER 0,chunk INTEGER 0,flags INTEGER 0,"
@@ -550,8 +699,8 @@ TEST(the_form_of_the_database_stays)
          "logp REAL 0,value REAL 0,entropy REAL 0,prob BLOB 0,next_bytes BLOB 0,"
          "question INTEGER 0,policy INTEGER 0,bytes INTEGER 0,buffer_s REAL 0,"
          "download_s REAL 0,rebuffer_s REAL 0,reward REAL 0,external REAL 0,at REAL 0,"
-         "crc INTEGER 0"},
-        {"SELECT crc FROM sessions", "1407464274"},
+         "crc INTEGER 0,points BLOB 0"},
+        {"SELECT crc FROM sessions", "3346023699"},
         {"SELECT crc FROM steps", "572115839"},
         {"SELECT sql FROM sqlite_master WHERE name = 'decisions'",
          "CREATE VIEW decisions AS SELECT lower(hex(session)) AS session, ord, chunk,"
@@ -619,5 +768,7 @@ SUITE_SET_UP(serve_store_store_sqlite, 60, setup, teardown,
              a_full_disk_is_told_and_nothing_is_half_stored,
              what_is_not_a_store_is_refused, a_damaged_file_is_refused_at_the_start,
              a_flipped_bit_within_a_row_is_refused_at_the_start,
+             a_store_of_schema_2_goes_on, a_damaged_store_of_schema_2_is_refused_as_it_is,
+             a_profile_gets_another_name_with_all_that_is_its_own,
              a_store_without_checksums_goes_on, a_newer_schema_is_refused,
              a_first_start_goes_without_fuss, room_is_kept_for_what_was_acknowledged);

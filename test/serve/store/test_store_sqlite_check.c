@@ -512,7 +512,8 @@ static void exec(const char *sql)
 TEST(an_older_program_may_have_written_meanwhile)
 {
     make_killed(dir, 0);
-    exec("INSERT INTO profiles VALUES('a', 1, 1, 1, 'linear')");
+    exec("INSERT INTO profiles(name, mu_quality, mu_switch, mu_stall, utility)"
+         " VALUES('a', 1, 1, 1, 'linear')");
     struct store s;
     ck_assert_int_eq(open_at(&s, dir, NULL), 0);
     ck_assert_int_eq(records(&s), COMMITS * PER_COMMIT);

@@ -1,6 +1,7 @@
 #include "serve/wire/wire.h"
 
 #include <check.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -190,12 +191,144 @@ TEST(a_profile)
     ck_assert_int_eq(parse_profile("{\"mu\":[3,1,3],\"grow\":1}"), ERR_INVALID);
     ck_assert_str_eq(e.field, "grow");
     ck_assert_int_eq(parse_profile("{}"), ERR_INVALID);
-    ck_assert_str_eq(e.field, "mu");
+    ck_assert_str_eq(e.field, "weights");
     ck_assert_int_eq(parse_profile("{\"mu\":[1,1]}"), ERR_INVALID);
     ck_assert_str_eq(e.field, "mu");
     ck_assert_int_eq(parse_profile("{\"mu\":[1,1,1],\"utility\":\"cubic\"}"),
                      ERR_INVALID);
     ck_assert_str_eq(e.field, "utility");
+}
+
+TEST(named_weights_are_relative_to_standard)
+{
+    static const char *const bodies[] = {"{\"weights\":{\"stalls\":2}}",
+                                         "{\"weights\":{\"stalls\":2.0,\"quality\":1}}"};
+    for (int i = 0; i < 2; i++) {
+        ck_assert_int_eq(parse_profile(bodies[i]), 0);
+        const struct qoe *k = &profile.qoe, *live = &qoe_find("live")->qoe;
+        ck_assert(k->utility == QOE_POINTS && qoe_same_weights(k, live));
+        ck_assert(!profile.own_stall_ratio_max && !profile.own_startup_max_s);
+    }
+    ck_assert_int_eq(parse_profile("{\"weights\":{}}"), 0);
+    ck_assert(qoe_same_weights(&profile.qoe, qoe_standard()));
+
+    ck_assert_int_eq(parse_open("{\"ladder_kbps\":[300,750],\"chunk_s\":4,\"weights\":"
+                                "{\"switches\":3}}"),
+                     0);
+    ck_assert(in.has_mu && qoe_same_weights(&in.qoe, &qoe_find("documentary")->qoe));
+    ck_assert_int_eq(
+        parse_decide("{\"ladder_kbps\":[300,750],\"chunk_s\":4,\"buffer_s\":1,"
+                     "\"weights\":{\"switches\":3}}"),
+        0);
+    ck_assert(decided.has_mu && decided.view.qoe.utility == QOE_POINTS &&
+              qoe_same_weights(&decided.view.qoe, &qoe_find("documentary")->qoe));
+    /* mu is what it was */
+    ck_assert_int_eq(parse_profile("{\"mu\":[1,2,3]}"), 0);
+    struct qoe mu = qoe_of_mu(1, 2, 3, QOE_LINEAR);
+    ck_assert(qoe_same(&profile.qoe, &mu));
+}
+
+static const struct {
+    const char *body, *field;
+    int code;
+} bad_weights[] = {
+    {"\"weights\":{\"foo\":1}", "weights.foo", ERR_INVALID},
+    {"\"weights\":{\"stalls\":\"2\"}", "weights.stalls", ERR_INVALID},
+    {"\"weights\":[1,1,1]", "weights", ERR_INVALID},
+    {"\"weights\":{\"startup\":101}", "weights.startup", ERR_RANGE},
+    {"\"weights\":{\"quality\":-0.1}", "weights.quality", ERR_RANGE},
+    {"\"weights\":{\"quality\":0,\"switches\":0,\"stalls\":0,\"startup\":0}", "weights",
+     ERR_RANGE},
+    {"\"weights\":{},\"mu\":[1,1,1]", "weights", ERR_INVALID},
+    {"\"weights\":{},\"utility\":\"points\"", "utility", ERR_INVALID},
+    {"\"mu\":[1,1,1],\"utility\":\"points\"", "utility", ERR_INVALID},
+};
+
+TEST(bad_weights_name_the_field)
+{
+    char body[400];
+    for (int kind = 0; kind < 3; kind++) {
+        const char *begin = kind == 0   ? ""
+                            : kind == 1 ? "\"ladder_kbps\":[300,750],\"chunk_s\":4,"
+                                        : "\"ladder_kbps\":[300,750],\"chunk_s\":4,"
+                                          "\"buffer_s\":0,";
+        snprintf(body, sizeof body, "{%s%s}", begin, bad_weights[_i].body);
+        int rc = kind == 0   ? parse_profile(body)
+                 : kind == 1 ? parse_open(body)
+                             : parse_decide(body);
+        ck_assert_msg(rc == bad_weights[_i].code &&
+                          !strcmp(e.field, bad_weights[_i].field),
+                      "%s gave %d, field '%s': %s", body, rc, e.field, e.detail);
+        if (!strcmp(e.field, "utility") && strstr(body, "mu"))
+            ck_assert_ptr_nonnull(strstr(e.detail, "send weights"));
+    }
+}
+
+TEST(a_profile_states_its_ceilings)
+{
+    ck_assert_int_eq(parse_profile("{\"weights\":{},\"stall_ratio_max\":0.02,"
+                                   "\"startup_max_s\":0}"),
+                     0);
+    ck_assert(profile.own_stall_ratio_max && profile.own_startup_max_s);
+    ck_assert(profile.qoe.stall_ratio_max == .02 && profile.qoe.startup_max_s == 0);
+    static const char *const bad[][2] = {
+        {"\"stall_ratio_max\":0.6", "stall_ratio_max"},
+        {"\"stall_ratio_max\":0.00001", "stall_ratio_max"},
+        {"\"stall_ratio_max\":-1", "stall_ratio_max"},
+        {"\"startup_max_s\":61", "startup_max_s"},
+        {"\"startup_max_s\":0.01", "startup_max_s"},
+        {"\"startup_max_s\":\"3\"", "startup_max_s"}};
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        char body[100];
+        snprintf(body, sizeof body, "{\"weights\":{},%s}", bad[i][0]);
+        ck_assert_int_lt(parse_profile(body), 0);
+        ck_assert_str_eq(e.field, bad[i][1]);
+    }
+}
+
+TEST(quality_of_levels_and_chunks)
+{
+#define VIDEO "{\"ladder_kbps\":[300,750],\"chunk_s\":4"
+    ck_assert_int_eq(parse_open(VIDEO ",\"quality\":[0,90.5],\"next_quality\":[null,0]}"),
+                     0);
+    ck_assert(in.quality_from == QUALITY_LEVEL && in.quality[1] == 90.5);
+    ck_assert(in.has_next_quality && isnan(in.next_quality[0]) &&
+              in.next_quality[1] == 0);
+    ck_assert_int_eq(parse_open(VIDEO ",\"height\":[360,720]}"), 0);
+    ck_assert(in.quality_from == QUALITY_CURVE && in.n_height == 2);
+    ck_assert_int_eq(parse_open(VIDEO "}"), 0);
+    ck_assert(in.quality_from == QUALITY_CURVE && !in.n_height && !in.has_next_quality);
+    static const char *const bad[][2] = {{",\"quality\":[1]}", "quality"},
+                                         {",\"quality\":[]}", "quality"},
+                                         {",\"quality\":[1,null]}", "quality[1]"},
+                                         {",\"height\":[1080]}", "height"},
+                                         {",\"next_quality\":[1]}", "next_quality"}};
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        char body[200];
+        snprintf(body, sizeof body, VIDEO "%s", bad[i][0]);
+        ck_assert_int_eq(parse_open(body), ERR_INVALID);
+        ck_assert_str_eq(e.field, bad[i][1]);
+    }
+    ck_assert_int_eq(parse_question("{\"chunk\":1,\"buffer_s\":2,\"next_quality\":"
+                                    "[null,7.25]}"),
+                     0);
+    ck_assert(question.has_next_quality && question.n_next_quality == 2 &&
+              isnan(question.next_quality[0]) && question.next_quality[1] == 7.25);
+    ck_assert_int_eq(parse_question("{\"chunk\":1,\"buffer_s\":2,\"next_quality\":[]}"),
+                     ERR_INVALID);
+    ck_assert_str_eq(e.field, "next_quality");
+
+    ck_assert_int_eq(parse_decide(VIDEO ",\"buffer_s\":2,\"quality\":[40,80],"
+                                        "\"next_quality\":[null,70],\"last_level\":1}"),
+                     0);
+    const struct view *v = &decided.view;
+    ck_assert(v->points[0] == 40 && v->points[1] == 70 && v->last_points == 80);
+    ck_assert(decided.from[0] == QUALITY_LEVEL && decided.from[1] == QUALITY_CHUNK);
+    ck_assert_int_eq(
+        parse_decide(VIDEO ",\"buffer_s\":2,\"last_level\":0,\"last_quality\":33}"), 0);
+    ck_assert(v->last_points == 33 && v->points[1] == 100);
+    ck_assert(decided.from[1] == QUALITY_CURVE);
+#undef VIDEO
 }
 
 #define LEAST "\"ladder_kbps\":[300,750],\"chunk_s\":4"
@@ -281,6 +414,8 @@ TEST(written_objects_are_readable)
                        .level = 1,
                        .levels = 2,
                        .kbps = 750.0,
+                       .quality = 63.7,
+                       .quality_from = QUALITY_LEVEL,
                        .policy = 12,
                        .expert = 2,
                        .prob = {1.0 / 3.0, 2.0 / 3.0},
@@ -291,7 +426,8 @@ TEST(written_objects_are_readable)
     wire_put_answer(&o, &a);
     ck_assert_str_eq(
         o.at,
-        "{\"chunk\":3,\"level\":1,\"kbps\":750,\"policy\":12,\"expert\":2,"
+        "{\"chunk\":3,\"level\":1,\"kbps\":750,\"quality\":63.7,\"quality_from\":"
+        "\"level\",\"policy\":12,\"expert\":2,"
         "\"probabilities\":[0.333333,0.666667],"
         "\"mode\":\"sample\",\"by\":\"router\",\"value\":-0.1,\"entropy\":0.636514}");
     emit_free(&o);
@@ -316,6 +452,7 @@ TEST(history_as_csv)
                                      .expert = 2,
                                      .bytes = 1000,
                                      .kbps = 750,
+                                     .quality = 85.25,
                                      .buffer_s = 0,
                                      .download_s = 0.5,
                                      .rebuffer_s = 0.25,
@@ -331,14 +468,18 @@ TEST(history_as_csv)
     wire_put_history_csv(&o, &h);
     ck_assert_str_eq(o.at,
                      "chunk,level,decided_level,kbps,buffer_s,reported,followed,sampled,"
-                     "bytes,download_s,rebuffer_s,reward,external,logp,expert,policy\r\n"
-                     "0,1,1,750,0,1,1,0,1000,0.5,0.25,-0.1,,-0.5,2,4\r\n"
-                     "1,,0,300,0,0,0,0,,,,,,0,0,4\r\n");
+                     "bytes,download_s,rebuffer_s,reward,external,logp,expert,policy,"
+                     "quality\r\n"
+                     "0,1,1,750,0,1,1,0,1000,0.5,0.25,-0.1,,-0.5,2,4,85.25\r\n"
+                     "1,,0,300,0,0,0,0,,,,,,0,0,4,0\r\n");
     emit_free(&o);
 }
 
 SUITE(serve_wire_wire, a_session_with_everything, a_session_with_the_least,
       a_question_and_its_last_chunk, the_three_kinds_of_report, a_stateless_question,
-      a_profile, ROWS(bad_sessions_name_the_field, bad), nested_fields_have_a_path,
-      deep_nesting_is_an_error_and_no_crash, written_objects_are_readable, history_as_csv,
-      orders_for_routers, abandon_questions_and_answers);
+      a_profile, named_weights_are_relative_to_standard,
+      ROWS(bad_weights_name_the_field, bad_weights), a_profile_states_its_ceilings,
+      quality_of_levels_and_chunks, ROWS(bad_sessions_name_the_field, bad),
+      nested_fields_have_a_path, deep_nesting_is_an_error_and_no_crash,
+      written_objects_are_readable, history_as_csv, orders_for_routers,
+      abandon_questions_and_answers);
