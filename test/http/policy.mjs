@@ -11,14 +11,13 @@ import { ABRD, Daemon, done, folder, policy, test, until } from './lib/daemon.mj
 import { crc32 } from './lib/tools.mjs';
 import { Core } from '../../web/lib/core.js';
 import { Policy, localPolicy } from '../../web/lib/policy.js';
-import { observe } from '../../web/lib/observe.js';
+import { LAYOUTS } from '../../web/lib/observe.js';
+import { PROFILES, chunkQoe, qoeOf } from '../../web/lib/qoe.js';
+import { lastOf, levelOf, viewOf } from '../../web/lib/view.js';
 
 const SHIPPED = 'deploy/policy/moe.safetensors';
 const load = file => new Policy(new Uint8Array(readFileSync(file)).buffer);
-const QOE = {
-    documentary: { mu: [1, 6, 1] }, live: { mu: [1, 1, 6] }, news: { mu: [6, 1, 1] },
-    pensieve: { mu: [1, 1, 4.3] },
-};
+const NAMES = [...PROFILES.keys()], isPaper = name => PROFILES.get(name).utility !== 'points';
 
 /** Uniform in [0, 1), the same in every run. */
 let state = 1n;
@@ -74,33 +73,37 @@ function* recorded(rows) {
     }
 }
 
-await test('1,000 recorded observations: the same numbers, and the daemon\'s decisions', async () => {
-    const video = join(folder, 'video'), out = join(folder, 'steps.jsonl');
-    mkdirSync(video);
+/** The chunks of a video with `sizes`, played by the shipped policy for each of `profiles`. */
+function record(profiles) {
+    const video = join(folder, 'video'), out = join(folder, `${profiles}.jsonl`);
+    mkdirSync(video, { recursive: true });
     writeFileSync(join(video, 'video.json'), JSON.stringify({
         segment_duration_ms: 4000, bitrates_kbps: LADDER,
         segment_sizes_bits: sizes.map(row => row.map(bytes => bytes * 8)),
     }));
-    execFileSync(ABRD, ['eval', '--policy', `moe:${SHIPPED}`, '--profile', 'all', '--video', video,
+    execFileSync(ABRD, ['eval', '--policy', `moe:${SHIPPED}`, '--profile', profiles, '--video', video,
         '--count-first', '--trajectories', out, '--detail', 'obs,probs', '--quiet',
         '--csv', join(folder, 'rows.csv')], { stdio: ['ignore', 'ignore', 'pipe'] });
-    const rows = readFileSync(out, 'utf8').trim().split('\n').map(line => JSON.parse(line));
-    const d = await new Daemon(['--port', '0', '--policy', SHIPPED, '--workers', '1', '--learn', 'off']).ready;
-    const page = load(SHIPPED);
-    let n = 0, differ = 0;
-    for (const [row, question] of recorded(rows)) {
-        const what = `${row.profile} ${row.trace} ${row.chunk}`, weights = QOE[row.profile];
-        near(observe(question, weights), row.obs, 2e-6, `${what} obs`);
-        const mine = page.decide(question, weights);
-        const r = await d.call('POST', '/v1/decide', { ...question, profile: row.profile });
-        assert.equal(r.status, 200, r.text);
-        differ += same(mine, r.json, what);
-        n++;
-    }
-    await d.stop();
-    assert.ok(n >= 1000 && differ <= n / 1000, `${n} rows, ${differ} other decisions`);
-    console.log(`${n} recorded observations: ${differ} other decisions`);
-});
+    return readFileSync(out, 'utf8').trim().split('\n').map(line => JSON.parse(line));
+}
+
+for (const [kind, names] of [['all', NAMES.filter(n => !isPaper(n))], ['papers', NAMES.filter(isPaper)]])
+    await test(`recorded chunks (${kind}): the same observations, rewards and decisions`, () => {
+        const rows = record(kind), page = load(SHIPPED);
+        let differ = 0;
+        for (const [row, question] of recorded(rows)) {
+            const what = `${row.profile} ${row.trace} ${row.chunk}`, view = viewOf(question, qoeOf(row.profile));
+            near(LAYOUTS.get(row.obs.length)(view), row.obs, 2e-6, `${what} obs`);
+            const { reward } = chunkQoe(view.qoe, levelOf(view, row.level), lastOf(view),
+                { chunkS: 4, waitS: row.stall_s, lowest: LADDER[0] });
+            near([reward], [row.reward], 1e-6 * Math.max(1, Math.abs(row.reward)), `${what} reward`);
+            const mine = page.decide(question, row.profile);
+            differ += same(mine, { ...row, probabilities: row.prob }, what);
+        }
+        assert.deepEqual([...new Set(rows.map(r => r.profile))].sort(), [...names].sort());
+        assert.ok(rows.length >= 1000 && differ <= rows.length / 1000, `${rows.length} rows, ${differ} other decisions`);
+        console.log(`${rows.length} recorded chunks: ${differ} other decisions`);
+    });
 
 // ---- questions of every kind
 
@@ -120,7 +123,7 @@ function question() {
     };
     if (random() < 0.5)
         q.next_bytes = ladder.map(kbps => (random() < 0.1 ? null : Math.round(kbps * chunk_s * 125 * between(0.5, 1.6))));
-    if (random() < 0.5) q.profile = among(Object.keys(QOE));
+    if (random() < 0.5) q.profile = among(NAMES.filter(isPaper));
     else Object.assign(q, { mu: [between(0.1, 8), between(0, 8), between(0, 12)], utility: among(['linear', 'log', 'pamoe']) });
     return q;
 }
@@ -244,7 +247,8 @@ await test('without weights there is no answer; what is no policy is refused', a
         assert.throws(() => new Policy(other.buffer), `${to}`);
     }
     const page = load(policy());
-    assert.throws(() => page.decide({ ladder_kbps: [300], chunk_s: 4, buffer_s: 8 }, QOE.live), /levels/);
+    assert.throws(() => page.decide({ ladder_kbps: [300], chunk_s: 4, buffer_s: 8 }, 'live'), /levels/);
+    assert.throws(() => page.decide({ ladder_kbps: LADDER, chunk_s: 4, buffer_s: 8 }, 'nobody'), /profile/);
 });
 
 await test('the players\' core goes on by the page\'s policy when the daemon dies', async () => {
@@ -253,7 +257,7 @@ await test('the players\' core goes on by the page\'s policy when the daemon die
     await local.ready;
     const asked = [];
     const core = new Core({
-        server: d.url, profile: 'news', timeoutMs: 2000,
+        server: d.url, profile: 'paper-news', timeoutMs: 2000,
         fallback: q => { asked.push(q); return local.fallback(q); },
     }, () => 60);
     core.source();
@@ -270,9 +274,9 @@ await test('the players\' core goes on by the page\'s policy when the daemon die
         assert.equal(core.choice().chunk, chunk + 1);
     }
     console.warn = warn;
-    assert.deepEqual(asked.map(q => [q.chunk, q.profile]), [[3, 'news'], [4, 'news'], [5, 'news'], [6, 'news']]);
+    assert.deepEqual(asked.map(q => [q.chunk, q.profile]), [[3, 'paper-news'], [4, 'paper-news'], [5, 'paper-news'], [6, 'paper-news']]);
     const page = load(policy());
-    assert.equal(core.choice().level, page.decide(asked.at(-1), QOE.news).level);
+    assert.equal(core.choice().level, page.decide(asked.at(-1), 'paper-news').level);
     assert.equal(core.choice().policy, local.version);
 });
 

@@ -8,6 +8,7 @@ import { outageTests } from './outage.mjs';
 import { packageTests } from './package.mjs';
 import { pluginTests } from './plugin.mjs';
 import { finish } from './harness.mjs';
+import { qoeTests } from './qoe.mjs';
 import { recordTests } from './record.mjs';
 import { scoreTests } from './score.mjs';
 
@@ -15,6 +16,7 @@ await pluginTests();
 await adapterTests();
 await abandonTests();
 await outageTests();
+await qoeTests();
 await recordTests();
 await scoreTests();
 await packageTests();

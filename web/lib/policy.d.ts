@@ -17,7 +17,8 @@ export class Policy {
     constructor(weights: ArrayBuffer);
     readonly version: number;
     readonly actions: number;
-    decide(question: Question, weights: Weights): LocalDecision;
+    /** @param weights what the viewer values, or the name of a built-in profile */
+    decide(question: Question, weights: Weights | string): LocalDecision;
 }
 
 export interface LocalPolicyOptions {

@@ -14,7 +14,10 @@
  * @module abrd/policy
  */
 
-import { LEVELS, OBSERVATION, observe, offered } from './observe.js';
+import { offered } from './guard.js';
+import { LAYOUTS } from './observe.js';
+import { qoeOf } from './qoe.js';
+import { LEVELS, viewOf } from './view.js';
 
 const f = Math.fround;
 const WEIGHT_MAX = 8191, ENTRY_MAX = 32767, SUM_MAX = 2 ** 18; // src/nn/simd/vecmat.h
@@ -102,13 +105,15 @@ function readSafetensors(buffer) {
 export class Policy {
     #router;
     #experts;
+    #observe;
     #route;
     #idle;
 
     /** @param {ArrayBuffer} buffer what GET /v1/policy/weights answers */
     constructor(buffer) {
         const { meta, tensor } = readSafetensors(buffer);
-        if (meta.format !== 'abrd-1' || Number(meta.obs_dim) !== OBSERVATION)
+        this.#observe = LAYOUTS.get(Number(meta.obs_dim));
+        if (meta.format !== 'abrd-1' || !this.#observe)
             throw new Error('these weights are no policy that reads this observation');
         if (!['single', 'top1', 'top1-unscaled', 'dense'].includes(meta.route))
             throw new Error(`routers of the kind '${meta.route}' are not known here`);
@@ -139,15 +144,17 @@ export class Policy {
     }
 
     /**
-     * @param {object} question the body of POST /v1/decide
-     * @param {import('./observe.js').Weights} weights what its profile means
+     * @param {import('./types').Question} question the body of POST /v1/decide
+     * @param {string|import('./types').Weights} weights what its profile means, or a built-in one's name
      */
     decide(question, weights) {
         const levels = question.ladder_kbps.length;
         if (levels < 2 || levels > Math.min(this.actions, LEVELS))
             throw new Error(`a ladder of ${levels} levels is not one of 2 to ${this.actions}`);
-        const { expert, logits } = this.#forward(observe(question, weights));
-        const there = offered(question, weights);
+        const qoe = qoeOf(weights);
+        if (!qoe) throw new Error('these weights are neither a profile, nor named, nor mu');
+        const view = viewOf(question, qoe), there = offered(view);
+        const { expert, logits } = this.#forward(this.#observe(view));
         const probabilities = softmax(logits, k => there[k]).slice(0, levels);
         if (!probabilities.every(Number.isFinite)) throw new Error('the weights give no finite value');
         const level = best(probabilities);
@@ -197,8 +204,8 @@ export function localPolicy({ server = '', refreshS = 300 } = {}) {
     timer?.unref?.(); // in Node it must not keep the program alive
     return {
         fallback: question => {
-            const { mu, utility, profile = usual } = question;
-            const weights = mu ? { mu, utility } : profiles.get(profile);
+            const { mu, utility, weights: named, profile = usual } = question;
+            const weights = mu ? { mu, utility } : named ? { weights: named } : profiles.get(profile);
             return policy && weights ? policy.decide(question, weights) : null;
         },
         refresh,

@@ -1,10 +1,20 @@
 /** Types of the three adapters. Times are seconds, bitrates kbit/s. */
 
-/** A viewer's weights of quality, switches and stalls. */
-export interface Weights {
-    mu: [quality: number, switches: number, stalls: number];
-    utility?: 'linear' | 'log' | 'pamoe';
+/** What a viewer values, relative to the profile `standard`; 1 if absent. */
+export interface NamedWeights {
+    /** of a point of quality */
+    quality?: number;
+    /** of a change of quality */
+    switches?: number;
+    /** of a second of stall */
+    stalls?: number;
+    /** of a second before the first picture */
+    startup?: number;
 }
+
+/** A viewer's weights: named, in points of quality; or the papers', in Mbit/s. */
+export type Weights = { weights: NamedWeights; stall_ratio_max?: number; startup_max_s?: number } |
+    { mu: [quality: number, switches: number, stalls: number]; utility?: 'linear' | 'log' | 'pamoe' };
 
 export interface Options {
     /** Address of the daemon; default: the origin of the page. */
@@ -32,8 +42,9 @@ export type Local = number | { level: number } | null | undefined;
 /** The whole state of a player: the body of POST /v1/decide. */
 export interface Question {
     profile?: string;
-    mu?: Weights['mu'];
-    utility?: Weights['utility'];
+    weights?: NamedWeights;
+    mu?: [quality: number, switches: number, stalls: number];
+    utility?: 'linear' | 'log' | 'pamoe';
     ladder_kbps: number[];
     chunk_s: number;
     /** 0: live, or not known */
@@ -48,6 +59,14 @@ export interface Question {
     download_s: number[];
     /** of the chunk to decide, by level; absent if not known */
     next_bytes?: number[];
+    /** points (0 to 100) by level; absent if not known, then a curve of the bitrates is used */
+    quality?: number[];
+    /** points of the chunk to decide, by level; absent if not known */
+    next_quality?: number[];
+    /** points of the last chunk, as it was fetched; absent: those of its level */
+    last_quality?: number;
+    /** height of the picture in pixels, by level; absent if not known */
+    height?: number[];
 }
 
 /** The daemon's decision for one chunk; a local decision has the first three members, and mode. */
@@ -97,7 +116,7 @@ export interface Events {
         session: string;
         profile: string;
         hinted: boolean;
-        qoe: Required<Weights>;
+        qoe: Weights;
         policy: number;
         explores: boolean;
         ladder_kbps: number[];

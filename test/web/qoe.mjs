@@ -1,0 +1,71 @@
+// qoe.mjs - QoE, quality and the first level of the policy in the page, against figures worked out by hand.
+// test/http/policy.mjs compares the same with the program.
+import assert from 'node:assert/strict';
+
+import { test } from './harness.mjs';
+import { offered } from '../../web/lib/guard.js';
+import { chunkQoe, qoeOf, qualityCurve } from '../../web/lib/qoe.js';
+import { lastOf, rewardsOf, viewOf } from '../../web/lib/view.js';
+
+const near = (a, b, eps = 1e-12) => assert.ok(Math.abs(a - b) <= eps, `${a} is not ${b}`);
+
+export async function qoeTests() {
+    await test('qoe: rewards in points', () => {
+        const standard = qoeOf('standard'), level = points => ({ kbps: 1000, points });
+        const of = (qoe, now, before, waitS = 0, chunkS = 4) =>
+            chunkQoe(qoe, level(now), before === null ? null : level(before), { chunkS, waitS, lowest: 300 }).reward;
+        near(of(standard, 80, 80), 0.8469 * 80);
+        near(of(standard, 80, 90, 0.5), 0.8469 * 80 - 1.061 * 10 - 28.7959 / 2);
+        near(of(standard, 80, 60), 0.8469 * 80); // a rise costs nothing
+        near(of(standard, 80, 80, 0, 2), 0.8469 * 40);
+        near(of(standard, 80, null, 2), 0.8469 * 80 - 28.7959 / 2); // a start: a quarter of a stall
+        near(of(qoeOf('news'), 80, null, 2), 1.5 * 0.8469 * 80 - 28.7959);
+        near(of(qoeOf({ weights: { stalls: 3 } }), 80, 80, 1), 0.8469 * 80 - 3 * 28.7959);
+    });
+
+    await test('qoe: rewards of the papers\' utilities', () => {
+        const of = (utility, kbps, before, waitS, mu = [1, 1, 4.3]) => chunkQoe(qoeOf({ mu, utility }), { kbps },
+            before && { kbps: before }, { chunkS: 4, waitS, lowest: 300 }).reward;
+        near(of('linear', 1200, 750, 0.5), 1.2 - 0.45 - 2.15);
+        near(of('linear', 1200, null, 0), 1.2);
+        near(of('linear', 1200, null, 1), 1.2 - 4.3); // the papers know no start
+        near(of(undefined, 300, 1200, 2, [6, 1, 1]), 1.8 - 0.9 - 2);
+        near(of('log', 1200, 300, 0), 2 * Math.log(4) - Math.log(4) - Math.log(4));
+        near(of('pamoe', 1000, 300, 0), Math.log(1.7) - 0.01 - 0.7);
+        near(of('pamoe', 1000, 300, 0, [3, 1, 1]), 3 * Math.log(1.7) - 0.01 - 0.7);
+    });
+
+    await test('qoe: what is no profile and no weights is null', () => {
+        for (const weights of ['nobody', null, undefined, {}, 5]) assert.equal(qoeOf(weights), null);
+    });
+
+    await test('qoe: the curve begins at 100 and ends no lower on a taller ladder', () => {
+        const points = qualityCurve([1000, 1000 * Math.E]);
+        near(points[1], 100);
+        near(points[0], 100 - 16.1 - 1.75);
+        const tall = qualityCurve([300, 3000, 40000]);
+        near(tall[0], 100 - 16.1 * 2.66 - 1.75 * 2.66 ** 3);
+        assert.ok(tall[1] > tall[0] && tall[1] < 100);
+    });
+
+    await test('view: the quality of a chunk, then of its level, then the curve', () => {
+        const ladder_kbps = [300, 1200], q = { ladder_kbps, chunk_s: 4, buffer_s: 8, last_level: 1 };
+        const of = more => { const v = viewOf({ ...q, ...more }, qoeOf('standard')); return [v.points, v.lastPoints]; };
+        assert.deepEqual(of({}), [qualityCurve(ladder_kbps), 100]);
+        assert.deepEqual(of({ quality: [40, 80] }), [[40, 80], 80]);
+        assert.deepEqual(of({ quality: [40, 80], next_quality: [50, 90] }), [[50, 90], 80]);
+        assert.deepEqual(of({ next_quality: [50, 90], last_quality: 70 }), [[50, 90], 70]);
+        const view = viewOf({ ...q, next_quality: [50, 90], last_quality: 70 }, qoeOf('documentary'));
+        rewardsOf(view, lastOf(view)).forEach((r, k) => near(r, [0.8469 * 50 - 3 * 1.061 * 20, 0.8469 * 90][k]));
+    });
+
+    await test('guard: one first level, then all, then those that a short buffer can bear', () => {
+        const q = { ladder_kbps: [300, 1200, 4300], chunk_s: 4, buffer_s: 4, buffer_max_s: 8 };
+        const of = more => offered(viewOf({ ...q, ...more }, qoeOf('live')));
+        assert.equal(of({}).filter(Boolean).length, 1);
+        const measured = { throughput_kbps: [1500], download_s: [1], last_level: 0 };
+        assert.deepEqual(of(measured), [true, false, false]); // 0.9 * 1500 kbit/s in 3 s are 4 Mbit
+        assert.deepEqual(of({ ...measured, next_bytes: [150e3, 500e3, 2e6] }), [true, true, false]);
+        assert.deepEqual(of({ ...measured, buffer_max_s: 60 }), [true, true, true]);
+    });
+}

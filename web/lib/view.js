@@ -1,0 +1,58 @@
+/**
+ * view.js - everything that is known when the next chunk's level is chosen: a question to the daemon,
+ * complete and in the units of src/abr/emulator/view.h. Observations and the guard read nothing else.
+ *
+ * @module abrd/view
+ *
+ * @typedef {object} View
+ * @property {number[]} ladder bitrates of the levels [kbit/s], ascending
+ * @property {number[]} bytes of the next chunk at each level
+ * @property {number[]} points quality of the next chunk at each level
+ * @property {number} chunkS
+ * @property {number} chunk
+ * @property {number} chunks 0: live, or not known
+ * @property {number} bufferS
+ * @property {number} bufferMaxS
+ * @property {number} last level of the chunk before; -1: none
+ * @property {number} lastPoints its quality
+ * @property {number[]} rates throughput of the last chunks [kbit/s], oldest first
+ * @property {number[]} times their download times
+ * @property {import('./qoe.js').Qoe} qoe
+ */
+
+import { chunkQoe, qualityCurve } from './qoe.js';
+
+/** Longest ladder, and chunks remembered. */
+export const LEVELS = 12, HISTORY = 8;
+
+/**
+ * @param {import('./types').Question} question the body of POST /v1/decide
+ * @param {import('./qoe.js').Qoe} qoe
+ * @returns {View}
+ */
+export function viewOf(question, qoe) {
+    const { ladder_kbps: ladder, chunk_s: chunkS, chunk = 0, chunks = 0, buffer_s: bufferS,
+        buffer_max_s: bufferMaxS = 60, last_level: last = -1, quality, next_quality: now,
+        last_quality: lastPoints, next_bytes: bytes, throughput_kbps: rates = [], download_s: times = [] } = question;
+    // the best source there is
+    const usual = quality ?? qualityCurve(ladder), n = Math.min(rates.length, HISTORY);
+    return {
+        ladder, chunkS, chunk, chunks, bufferS, bufferMaxS, last, qoe,
+        bytes: ladder.map((kbps, k) => (bytes?.[k] > 0 ? bytes[k] : kbps * 1000 / 8 * chunkS)),
+        points: now ?? usual,
+        lastPoints: lastPoints ?? usual[last] ?? 0,
+        rates: n ? rates.slice(-n) : [],
+        times: n ? times.slice(-n) : [],
+    };
+}
+
+/** The chunk before, as its viewer saw it; null: none. */
+export const lastOf = view => (view.last < 0 ? null :
+    { kbps: view.ladder[view.last], points: view.lastPoints });
+
+/** Level k of the next chunk. */
+export const levelOf = (view, k) => ({ kbps: view.ladder[k], points: view.points[k] });
+
+/** The reward of each level of the next chunk after `before`, without a wait. */
+export const rewardsOf = (view, before) => view.ladder.map((_, k) => chunkQoe(view.qoe, levelOf(view, k), before,
+    { chunkS: view.chunkS, lowest: view.ladder[0] }).reward);
