@@ -126,7 +126,7 @@ class Adapter {
         if (!core.track) return;
         const { startTime, endTime } = context.segment;
         core.track.chunkS ??= endTime - startTime;
-        core.meet(rateOf(variant), () => this.#variants.map(rateOf));
+        core.meet(rateOf(variant), () => this.#variants.map(pairOf));
         this.#chunk = this.#chunkOf(context);
         this.#ours = core.requested(this.#chunk, rateOf(variant)) !== 'player';
     }
@@ -149,7 +149,7 @@ class Adapter {
         if (!track) return null;
         if (plan.periods.length > 1) {
             track.chunks = 0;
-            for (const level of track.levels) level.sizes = level.index = null;
+            for (const level of track.levels) level.sizes = level.quality = level.index = null;
         }
         this.#begin(track, plan.live);
         return this.#core.ask(signal => fetchIndexes(track, signal));
@@ -171,7 +171,7 @@ class Adapter {
         const { track } = this.#core;
         if (!track || track.chunkS || context.stream?.type === 'audio') return null;
         const { chunkS, chunks, live } = readPlaylist(text);
-        Object.assign(track, { levels: ladder(this.#variants.map(rateOf)), chunkS, chunks });
+        Object.assign(track, { levels: ladder(this.#variants.map(pairOf)), chunkS, chunks });
         this.#live = live;
         return this.#core.ask();
     }
@@ -212,6 +212,7 @@ class Adapter {
 const isVideo = context => context?.type === MEDIA_SEGMENT && context.stream?.type === 'video' &&
     context.segment;
 const rateOf = variant => (variant?.video?.bandwidth || variant?.bandwidth) / 1000;
+const pairOf = variant => [rateOf(variant), variant.video?.height];
 
 /** Whether abr.restrictions allow a variant; properties that it does not state are allowed. */
 function isAllowed({ bandwidth, video }, limits) {

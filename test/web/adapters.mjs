@@ -46,12 +46,13 @@ export class FakeShaka extends EventTarget {
     }
     getMediaElement() { return this.media; }
 
-    async load(text) {
-        this.abr = this.config.abrFactory();
+    /** type: of the manifest, Shaka's AdvancedRequestType. */
+    async load(text, type = 4) {
+        this.abr ??= this.config.abrFactory();
         this.abr.setVariants(this.variants);
         this.abr.setMediaElement(this.media = media());
         const response = { uri: 'https://example.org/a.mpd', data: new TextEncoder().encode(text).buffer };
-        for (const f of this.filters.response) await f(0, response, { type: 4 });
+        for (const f of this.filters.response) await f(0, response, { type });
     }
 
     /** Chooses and begins a segment. */
@@ -111,7 +112,7 @@ export class FakeHls {
     config = { loader: Loader, fLoader: undefined, pLoader: undefined, testBandwidth: true,
         maxBufferSize: 6e7, maxBufferLength: 30, maxMaxBufferLength: 600 };
     playlist = `#EXTM3U\n${'#EXTINF:4,\na.m4s\n'.repeat(10)}#EXT-X-ENDLIST\n`;
-    levels = KBPS.map(k => ({ bitrate: k * 1000, details: { live: false, startSN: 1, fragments: [] } }));
+    levels = KBPS.map((k, i) => ({ bitrate: k * 1000, height: 100 * (i + 1), details: { live: false, startSN: 1, fragments: [] } }));
 
     constructor(Controller) { this.abr = new Controller(this); }
     on(event, f) { this.listeners.push({ event, f }); }
@@ -188,6 +189,21 @@ export async function adapterTests() {
         abrd.detach();
     }));
 
+    await test('Shaka: heights and quality, of HLS and of DASH with one or more periods', () => onShaka(async ({ player, mock, abrd }) => {
+        const asked = async (text, type) => {
+            await player.load(text, type);
+            const { height, quality, next_quality: next } = mock.of('/sessions').at(-1);
+            return [height, quality, next];
+        };
+        const period = { kbps: KBPS, quality: [[40, 50], [60, 70], [80, 90]], height: [240, 360, 480], chunks: 2 };
+        assert.deepEqual(await asked(manifest([period])), [[240, 360, 480], [45, 65, 85], [40, 60, 80]]);
+        assert.deepEqual(await asked(manifest([period, period])), [[240, 360, 480], undefined, undefined]);
+        await player.load('#EXTM3U\n', 3);
+        assert.deepEqual(await asked(`#EXTM3U\n${'#EXTINF:4,\na.m4s\n'.repeat(10)}#EXT-X-ENDLIST\n`, 2),
+            [[100, 200, 300], undefined, undefined]);
+        abrd.detach();
+    }));
+
     await test('Shaka: an index that Shaka closes meanwhile is not asked again', () => onShaka(async ({ player, mock, abrd }) => {
         await player.load(MPD);
         const under = player.request(0);
@@ -249,6 +265,15 @@ export async function adapterTests() {
             assert.equal(player.listeners.length, 0);
             assert.equal(await player.chunk(3), 0);
         }));
+
+    await test('hls.js: heights, if each level has one; the page\'s quality', () => onHls(async ({ player, mock, abrd }) => {
+        await player.load();
+        player.levels[1].height = 0;
+        await player.load();
+        assert.deepEqual(mock.of('/sessions').map(b => [b.height, b.quality]),
+            [[[100, 200, 300], [40, 60, 80]], [undefined, [40, 60, 80]]]);
+        abrd.detach();
+    }, () => ({ quality: [40, 60, 80] })));
 
     await test('hls.js: a live stream that ends is counted on', () => onHls(async ({ player, abrd }) => {
         player.playlist = player.playlist.replace('#EXT-X-ENDLIST\n', '');

@@ -37,11 +37,13 @@ export class DOMParser {
     }
 }
 
-/** A manifest of `periods`, each {id, chunks, chunkS, kbps, hint, sizes}. */
+/** A manifest of `periods`, each {id, chunks, chunkS, kbps, hint, sizes, quality, height}. */
 export function manifest(periods, { live = false } = {}) {
     const body = periods.map(p => {
-        const { id, chunks = 10, chunkS = 4, kbps = [300, 750, 1200], hint, sizes } = p;
+        const { id, chunks = 10, chunkS = 4, kbps = [300, 750, 1200], hint, sizes, quality, height } = p;
         const reps = kbps.map((k, i) => `<Representation id="${i}" bandwidth="${k * 1000}"` +
+            (height ? ` height="${height[i]}"` : '') +
+            (quality ? ` abrd:quality="${[quality[i]].flat().join(' ')}"` : '') +
             (sizes ? ` abrd:sizes="${sizes[i].join(' ')}"` : '') + '/>').join('');
         return `<Period${id ? ` id="${id}"` : ''} duration="PT${chunks * chunkS}S">` +
             '<AdaptationSet contentType="video" mimeType="video/mp4">' +

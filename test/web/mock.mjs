@@ -10,6 +10,7 @@ export class Mock {
     requests = [];    // {method, path, type, body}
     delayMs = 0;      // before each answer
     refuse = null;    // {status, body} for every request
+    poor = false;     // it refuses quality and heights
     pick = (session, chunk) => chunk % session.ladder_kbps.length;
     second = (session, body) => body.level; // what it thinks of a chunk under way
     #server = null;
@@ -63,6 +64,8 @@ export class Mock {
     #open(b) {
         const bad = (field, detail) => [400, { error: 'invalid', field, detail }];
         if (b.profile === 'unknown') return bad('profile', 'no profile "unknown"');
+        if (this.poor && (b.quality || b.next_quality || b.height)) return bad('quality', 'has 9 entries, the ladder has 3');
+        if (b.quality && b.quality.length !== b.ladder_kbps.length) return bad('quality', 'length');
         if (!Array.isArray(b.ladder_kbps) || b.ladder_kbps.length < 2) return bad('ladder_kbps', '');
         if (b.ladder_kbps.some((k, i, l) => i && k <= l[i - 1])) return bad('ladder_kbps', 'order');
         if (!isNumber(b.chunk_s, 1, 10)) return bad('chunk_s', '');
@@ -93,6 +96,7 @@ export class Mock {
     #decide(s, b) {
         if (!isNumber(b.chunk, 0, 1e6)) throw new Error(`chunk: ${b.chunk}`);
         if (!isNumber(b.buffer_s, 0, s.buffer_max_s)) throw new Error(`buffer_s: ${b.buffer_s}`);
+        if (this.poor && b.next_quality) return [400, { error: 'invalid', field: 'next_quality', detail: 'no' }];
         if (s.final) return [409, { error: 'conflict', field: '', detail: 'closed' }];
         if (b.last) this.#take(s, b.last);
         return [200, this.#choice(s, b.chunk)];

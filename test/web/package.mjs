@@ -36,6 +36,8 @@ const local = localPolicy({ server: 'http://127.0.0.1:8080' });
 const options: Options = { server: '', profile: { mu: [1, 2, 3] }, timeoutMs: 100, abandon: false, fallback: local.fallback };
 const abrd = dash({}, options);
 const off: () => void = abrd.on('request', r => { const by: 'abrd' | 'local' | 'player' = r.by; void by; });
+dash({}, { weights: { stalls: 2 }, quality: [40, 60, 80] });
+hls(class {}, { profile: { weights: { startup: 0.5 }, stall_ratio_max: 0.02 }, quality: (chunk, ladder) => (chunk ? ladder.map(() => 50) : null) });
 abrd.on('chunk', c => void (c.download_s + c.rebuffer_s));
 abrd.on('abandon', a => void (a.level - a.from + a.elapsed_s));
 const own = shaka({}, { profile: null, fallback: async (q: Question) => q.ladder_kbps.length - 1 });
@@ -47,6 +49,8 @@ dash({}, { sever: '' });
 abrd.on('chunks', () => {});
 // @ts-expect-error a weight is missing
 shaka({}, { profile: { mu: [1, 2] } });
+// @ts-expect-error a weight that is none
+shaka({}, { weights: { sharpness: 2 } });
 // @ts-expect-error the state is only read
 abrd.state = own.state;
 `;

@@ -55,10 +55,22 @@ export async function pluginTests() {
         assert.deepEqual(m.periods, [{
             id: 'defaultId_0', chunkS: 4, chunks: 3, profile: 'news',
             levels: [[300, [1, 2, 3]], [750, [4, 5, 6]], [1200, [7, 8, 9]]]
-                .map(([kbps, sizes]) => ({ kbps, sizes, index: null })),
+                .map(([kbps, sizes]) => ({ kbps, sizes, quality: null, height: null, index: null })),
         }]);
         assert.deepEqual(readManifest('<html></html>').periods, []);
         assert.deepEqual(readManifest('').periods, []);
+    });
+
+    await test('manifest: quality and height', () => {
+        const of = more => readManifest(manifest([{ kbps: [300, 750], ...more }])).periods[0].levels
+            .map(l => [l.quality, l.height]);
+        assert.deepEqual(of({ quality: [41.5, 80], height: [240, 480] }), [[[41.5], 240], [[80], 480]]);
+        assert.deepEqual(of({ quality: [[40, 42.5], [79, 0]] }), [[[40, 42.5], null], [[79, 0], null]]);
+        assert.deepEqual(of({ quality: [101, -1] }), [[null, null], [null, null]]);
+        assert.deepEqual(of({ quality: ['40 x', 'good'] }), [[null, null], [null, null]]);
+        const set = '<MPD mediaPresentationDuration="PT8S"><Period><AdaptationSet mimeType="video/mp4" height="360">' +
+            '<Representation bandwidth="1000"/></AdaptationSet></Period></MPD>';
+        assert.equal(readManifest(set).periods[0].levels[0].height, 360);
     });
 
     await test('manifest: timeline, live, SegmentBase', () => {
@@ -193,6 +205,71 @@ export async function pluginTests() {
             await player.load(text);
             const [{ profile, mu, utility }] = mock.of('/sessions');
             assert.deepEqual([profile, mu, utility], [undefined, [1, 2, 3], 'log']);
+        });
+
+    await pluginTest('named weights go before the hint and the profile', [{ hint: 'news' }],
+        { profile: 'live', weights: { stalls: 2 } }, async ({ mock, player, text }) => {
+            await player.load(text);
+            const [{ profile, weights }] = mock.of('/sessions');
+            assert.deepEqual([profile, weights], [undefined, { stalls: 2 }]);
+        });
+
+    const chunked = [{ chunks: 3, quality: [[40, 50, 60], [70, 75, 80], [90, 92, 94]], height: [240, 480, 720] }];
+    const nextOf = mock => [...mock.of('/sessions'), ...mock.of('/decisions')].map(b => b.next_quality);
+    await pluginTest('quality and heights, where the manifest has them', chunked, {}, async ({ mock, player, text }) => {
+        await player.load(text);
+        for (let i = 0; i < 3; i++) await player.chunk(i);
+        const [{ quality, height }] = mock.of('/sessions');
+        assert.deepEqual([quality, height], [[50, 75, 92], [240, 480, 720]]); // means of the chunks
+        assert.deepEqual(nextOf(mock), [[40, 70, 90], [50, 75, 92], [60, 80, 94]]);
+    });
+
+    await pluginTest('one number counts for all chunks of a level', [{ quality: [40, 70, 90] }], {},
+        async ({ mock, player, text }) => {
+            await player.load(text);
+            await player.chunk(0);
+            const [{ quality, height }] = mock.of('/sessions');
+            assert.deepEqual([quality, height], [[40, 70, 90], undefined]);
+            assert.deepEqual(nextOf(mock), [undefined, undefined]);
+        });
+
+    await pluginTest('the quality of one level alone is none', [{ quality: [40, 'x', 90] }], {},
+        async ({ mock, player, text }) => {
+            await player.load(text);
+            assert.equal(mock.of('/sessions')[0].quality, undefined);
+        });
+
+    await pluginTest('the page\'s own quality, by level', chunked, { quality: [10, 20, 30] }, async ({ mock, player, text }) => {
+        await player.load(text);
+        assert.deepEqual(mock.of('/sessions')[0].quality, [10, 20, 30]);
+    });
+
+    await pluginTest('the page\'s own quality, by chunk', [{ chunks: 4 }], {
+        quality: (chunk, ladder) => (chunk === 1 ? null : ladder.map(kbps => chunk + kbps / 100)),
+    }, async ({ mock, player, text }) => {
+        await player.load(text);
+        for (let i = 0; i < 4; i++) await player.chunk(i);
+        assert.equal(mock.of('/sessions')[0].quality, undefined);
+        assert.deepEqual(nextOf(mock), [[3, 7.5, 12], undefined, [5, 9.5, 14], [6, 10.5, 15]]);
+    });
+
+    await pluginTest('a quality that the daemon refuses is left out', chunked, {}, async ({ mock, player, seen, text }) => {
+        mock.poor = true;
+        await player.load(text);
+        for (let i = 0; i < 3; i++) await player.chunk(i);
+        assert.deepEqual(seen.request.map(r => r.by), ['abrd', 'abrd', 'abrd']);
+        assert.deepEqual(seen.error.map(e => e.field), ['quality']);
+        assert.deepEqual(mock.of('/sessions').map(b => !!b.quality), [true, false]);
+    });
+
+    await pluginTest('the quality of a chunk that the daemon refuses is left out', [{ chunks: 3 }],
+        { quality: chunk => chunk && [1, 2] }, async ({ mock, player, seen, text }) => {
+            mock.poor = true;
+            await player.load(text);
+            for (let i = 0; i < 3; i++) await player.chunk(i);
+            assert.deepEqual(seen.request.map(r => r.by), ['abrd', 'abrd', 'abrd']);
+            assert.deepEqual(seen.error.map(e => e.field), ['next_quality']);
+            assert.deepEqual(mock.of('/decisions').map(b => !!b.next_quality), [true, false, false]);
         });
 
     await pluginTest('an unknown name in the manifest is only a hint', [{ hint: 'unknown' }], {},
@@ -338,6 +415,16 @@ export async function pluginTests() {
         assert.deepEqual([by[0], by[2]], ['local', 'abrd']);
         assert.equal(abrd.state.reason, '');
     });
+
+    await pluginTest('the page\'s own fallback is asked with the quality', chunked,
+        { timeoutMs: 2000, fallback: q => ({ level: 1, why: q }) }, async ({ mock, player, seen, text }) => {
+            mock.refuse = { status: 503, body: { error: 'unavailable', field: '', detail: 'full' } };
+            await player.load(text);
+            await player.chunk(0);
+            const [, { why }] = seen.decision;
+            assert.deepEqual([why.quality, why.next_quality, why.last_quality, why.height],
+                [[50, 75, 92], [50, 75, 92], 70, [240, 480, 720]]);
+        });
 
     await pluginTest('of a period before, whose ladder was another, the page asks nothing', [
         { id: 'a', chunks: 2, kbps: [300, 750, 1200, 1850, 2850, 4300] }, { id: 'b', chunks: 3, kbps: [100, 200, 400, 800] }],

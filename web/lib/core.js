@@ -31,10 +31,12 @@ import { StallClock } from './stall.js';
  * @typedef {import('./types').Question} Question
  *
  * @typedef {object} Track one bitrate ladder from its first chunk to its last: one session
- * @property {{kbps: number, sizes: number[]|null}[]} levels ascending
+ * @property {{kbps: number, sizes: number[]|null, quality: number[]|null, height: number|null}[]} levels
+ *     ascending; quality: points of each chunk, a single number counts for all chunks
  * @property {number|null} chunkS seconds per chunk; null: not known yet, so nothing is requested
  * @property {number} chunks 0: live, or not known
  * @property {string|null} profile hint of the manifest
+ * @property {boolean} [refused] the daemon refuses the quality or the heights, so they are left out
  *
  * @typedef {object} Arrival
  * @property {number} chunk
@@ -53,9 +55,17 @@ const passes = status => status < 400 || status > 499 || [408, 429].includes(sta
 let turn = 0;       // counts the chunk boundaries of all players on the page
 const outages = {}; // by server: {turn: boundary of the newest request that failed or NaN, failures, why}
 
-/** The levels of a track if only their bitrates are known. */
-export const ladder = rates => [...new Set(rates)].sort((a, b) => a - b)
-    .map(kbps => ({ kbps, sizes: null }));
+/** The levels of a track if only bitrates and heights are known: [kbps, height] of each. */
+export const ladder = pairs => [...new Map(pairs)].sort(([a], [b]) => a - b)
+    .map(([kbps, height]) => ({ kbps, sizes: null, quality: null, height: height || null }));
+
+const mean = list => list.reduce((a, b) => a + b, 0) / list.length;
+
+/** {[name]: the value of every level}; {} if it is not known of each. */
+const ofAll = (name, levels, value) => {
+    const values = levels.map(value);
+    return values.every(v => v != null) && { [name]: values };
+};
 
 /** Runs fn and logs its failures: a fault of the plugin must not stop the playback. */
 export function guard(fn, ...args) {
@@ -216,10 +226,10 @@ export class Core {
     /** Index of a bitrate on the ladder; -1: not on the ladder. */
     levelOf(kbps) { return this.#track?.levels.findIndex(l => sameRate(l.kbps, kbps)) ?? -1; }
 
-    /** A bitrate is requested that may not be on the ladder; rates() returns the player's bitrates. */
-    meet(kbps, rates) {
+    /** A bitrate is requested that may not be on the ladder; pairs() returns the player's bitrates and heights. */
+    meet(kbps, pairs) {
         if (this.levelOf(kbps) >= 0) return;
-        const levels = ladder(rates());
+        const levels = ladder(pairs());
         if (levels.every(l => this.levelOf(l.kbps) >= 0)) return; // nothing new, so no second session
         this.reopen();
         this.#track.levels = levels;
@@ -416,7 +426,7 @@ export class Core {
     async #answerFor(chunk, buffer, last, signal) {
         const ask = async () => {
             const answer = await post(this.#url('decisions'), {
-                chunk, buffer_s: buffer, last: last ?? undefined, ...this.#sizesOf(chunk),
+                chunk, buffer_s: buffer, last: last ?? undefined, ...this.#nextOf(chunk),
             }, signal);
             if (this.#unsent === last) this.#unsent = null;
             return answer;
@@ -425,6 +435,7 @@ export class Core {
             try {
                 return await ask();
             } catch (e) {
+                if (this.#leavesOut(e)) return await ask();
                 // the daemon does not know the session (restart, timeout), or knows it differently
                 if (![404, 409, 410].includes(e.status)) throw e;
                 this.#session = null;
@@ -436,14 +447,19 @@ export class Core {
 
     /** The body for a session: the video and the viewer. */
     #body() {
-        const { levels, chunkS, chunks, profile } = this.#track;
-        const { profile: hint = profile } = this.#options;
+        const { levels, chunkS, chunks, profile, refused } = this.#track;
+        const { profile: hint = profile, weights, quality } = this.#options;
         return {
-            ...(hint && (typeof hint === 'string' ? { profile: hint } : hint)),
+            ...(weights ? { weights } : hint && (typeof hint === 'string' ? { profile: hint } : hint)),
             ladder_kbps: levels.map(l => l.kbps),
             chunk_s: chunkS,
             chunks,
             buffer_max_s: this.#bufferMaxS(this.#track),
+            ...(!refused && {
+                ...ofAll('height', levels, l => l.height),
+                ...ofAll('quality', levels, l => l.quality && mean(l.quality)),
+                ...(Array.isArray(quality) && { quality }),
+            }),
         };
     }
 
@@ -458,9 +474,10 @@ export class Core {
             reply = await post(this.#url(), {
                 ...body,
                 content_id: this.#options.contentId || undefined,
-                ...this.#sizesOf(0),
+                ...this.#nextOf(0),
             }, signal);
         } catch (e) {
+            if (this.#leavesOut(e)) return this.#open(signal);
             // the same request would fail again; but an unknown profile in a manifest is dropped
             if (passes(e.status)) throw e;
             this.#refused = e.field !== 'profile' || this.#options.profile !== undefined || !track.profile;
@@ -480,10 +497,12 @@ export class Core {
     async #local(chunk, buffer_s, signal) {
         const { fallback } = this.#options;
         if (!fallback || !this.#known) return;
-        const began = now(), history = this.#history;
+        const began = now(), history = this.#history, last = history.at(-1);
+        const was = last && this.#nextOf(last.chunk).next_quality?.[last.level];
         const question = {
-            ...this.#body(), chunk, buffer_s, ...this.#sizesOf(chunk),
-            last_level: history.at(-1)?.level ?? -1,
+            ...this.#body(), chunk, buffer_s, ...this.#nextOf(chunk),
+            last_level: last?.level ?? -1,
+            ...(was >= 0 && { last_quality: was }),
             throughput_kbps: history.map(o => o.bytes * 8 / 1000 / o.download_s),
             download_s: history.map(o => o.download_s),
         };
@@ -498,9 +517,23 @@ export class Core {
         return [`${this.#server}/v1/sessions`, this.#session, what].filter(Boolean).join('/');
     }
 
-    #sizesOf(chunk) {
-        const sizes = this.#track.levels.map(l => l.sizes?.[chunk]);
-        return sizes.every(Boolean) && { next_bytes: sizes };
+    /** Sizes and quality of a chunk, as far as they are known. */
+    #nextOf(chunk) {
+        const { levels, refused } = this.#track, { quality } = this.#options;
+        const own = !refused && typeof quality === 'function' && guard(quality, chunk, levels.map(l => l.kbps));
+        return {
+            ...ofAll('next_bytes', levels, l => l.sizes?.[chunk]),
+            ...(!refused && ofAll('next_quality', levels, l => (l.quality?.length > 1 ? l.quality[chunk] : null))),
+            ...(own && { next_quality: own }),
+        };
+    }
+
+    /** Whether the daemon has refused the quality or the heights: then they are left out from now on. */
+    #leavesOut(e) {
+        const track = this.#track;
+        if (!track || track.refused || !/quality|height/.test(e.field)) return false;
+        this.#failed(e);
+        return track.refused = true;
     }
 
     /** `asked`: the boundary at which the request was sent. */

@@ -5,16 +5,25 @@
  *
  * @typedef {object} Period one part of the presentation, as the manifest describes it
  * @property {string} id
- * @property {{kbps: number, sizes: number[]|null, index: {url: string, range: string}|null}[]} levels
- *     ascending; may be empty. index: place of the index with the sizes (SegmentBase)
+ * @property {Level[]} levels ascending; may be empty
  * @property {number|null} chunkS seconds per chunk; null if only the media files have it
  * @property {number} chunks 0: live, or not known yet
  * @property {string|null} profile
  *
+ * @typedef {object} Level
+ * @property {number} kbps
+ * @property {number[]|null} sizes bytes of each chunk
+ * @property {number[]|null} quality points of each chunk; a single number counts for all chunks
+ * @property {number|null} height of the picture [pixels]
+ * @property {{url: string, range: string}|null} index place of the index with the sizes (SegmentBase)
+ *
  * @typedef {{live: boolean, durationS: number, periods: Period[]}} Manifest
  */
 
-/** `abrd:sizes` on a Representation: bytes of its chunks, separated by spaces. */
+/**
+ * On a Representation, numbers separated by spaces: `abrd:sizes`, the bytes of its chunks, and
+ * `abrd:quality`, their points (0 to 100), or one number for all of them.
+ */
 const MPD_NS = 'urn:abrd:mpd';
 const PROFILE_SCHEME = 'urn:abrd:qoe-profile';
 
@@ -50,10 +59,9 @@ function segmentation(nodes, periodS) {
     return { chunkS, chunks: open ? Math.ceil(periodS / chunkS - 1e-6) || 0 : listed };
 }
 
-function readSizes(rep) {
-    const text = rep.getAttributeNS(MPD_NS, 'sizes');
-    const sizes = text?.trim().split(/\s+/).map(Number);
-    return sizes?.every(b => b > 0) ? sizes : null;
+function readNumbers(rep, name, isGood) {
+    const numbers = rep.getAttributeNS(MPD_NS, name)?.trim().split(/\s+/).map(Number);
+    return numbers?.every(isGood) ? numbers : null;
 }
 
 /** The place of the index of a Representation with SegmentBase; `base`: the manifest's address. */
@@ -106,8 +114,13 @@ function readPeriod(mpd, node, i, lastsS, base) {
     const { set, reps } = sets.find(s => s.reps.length) ?? { reps: [] };
 
     const levels = reps
-        .map(r => ({ kbps: +r.getAttribute('bandwidth') / 1000, sizes: readSizes(r),
-            index: indexOf([r, set, node, mpd], base) }))
+        .map(r => ({
+            kbps: +r.getAttribute('bandwidth') / 1000,
+            sizes: readNumbers(r, 'sizes', b => b > 0),
+            quality: readNumbers(r, 'quality', q => q >= 0 && q <= 100),
+            height: +(r.getAttribute('height') || set.getAttribute('height')) || null,
+            index: indexOf([r, set, node, mpd], base),
+        }))
         .sort((a, b) => a.kbps - b.kbps)
         .filter((l, k, all) => !k || l.kbps > all[k - 1].kbps);
     const hint = [set, node, mpd].flatMap(n => children(n, 'SupplementalProperty'))

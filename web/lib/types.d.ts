@@ -22,6 +22,11 @@ export interface Options {
     /** The viewer's profile by name, or weights; null: no hint. Default: the hint of the manifest,
      *  if it has one. */
     profile?: string | Weights | null;
+    /** What the viewer values; short for the profile { weights }. */
+    weights?: NamedWeights | null;
+    /** Points (0 to 100) of each level, lowest bitrate first, or a function that returns those of a chunk;
+     *  null: not known. Default: those of the manifest; without any the daemon uses a curve of the bitrates. */
+    quality?: number[] | ((chunk: number, ladder_kbps: number[]) => number[] | null | undefined) | null;
     /** Names the video in the daemon's records. */
     contentId?: string;
     /** The longest time that a chunk is held for an answer, in milliseconds (300). Three times that when

@@ -39,7 +39,7 @@ export function viewOf(question, qoe) {
     return {
         ladder, chunkS, chunk, chunks, bufferS, bufferMaxS, last, qoe,
         bytes: ladder.map((kbps, k) => (bytes?.[k] > 0 ? bytes[k] : kbps * 1000 / 8 * chunkS)),
-        points: now ?? usual,
+        points: usual.map((points, k) => now?.[k] ?? points),
         lastPoints: lastPoints ?? usual[last] ?? 0,
         rates: n ? rates.slice(-n) : [],
         times: n ? times.slice(-n) : [],
