@@ -7,7 +7,7 @@ import path from 'node:path';
 import { Daemon, ROOT, distant } from './daemon.mjs';
 import { sideBySide, test, until } from './harness.mjs';
 import { launch } from './stage.mjs';
-import { reward } from '../../web/demo/record.js';
+import { chunkQoe, qoeOf } from '../../web/lib/qoe.js';
 
 const CHUNKS = 30;
 
@@ -86,9 +86,12 @@ async function playTest(browser, daemon) {
         history.steps.forEach((s, i) => {
             const c = chunks[i];
             assert.deepEqual([s.bytes, s.download_s, s.rebuffer_s], [c.bytes, c.download_s, c.rebuffer_s]);
-            const before = i ? chunks[i - 1].kbps : null;
-            const own = reward(history.qoe, c.kbps, before, c.rebuffer_s, history.ladder_kbps[0]);
-            assert.ok(Math.abs(s.reward - own) < 1e-9, `chunk ${i}: ${s.reward} is not ${own}`);
+            assert.ok(Math.abs(s.quality - c.points) < 1e-3, `chunk ${i}: ${s.quality} is not ${c.points} points`);
+            const own = chunkQoe(qoeOf(history.qoe), c, chunks[i - 1] ?? null, {
+                chunkS: history.chunk_s, waitS: c.rebuffer_s, lowest: history.ladder_kbps[0],
+            }).reward;
+            // the daemon rounds the quality that it states
+            assert.ok(Math.abs(s.reward - own) < 1e-2, `chunk ${i}: ${s.reward} is not ${own}`);
             assert.ok(Math.abs(c.reward - own) < 1e-12);
         });
     });
@@ -108,9 +111,9 @@ async function profileTests(browser, daemon) {
     const seen = async query => {
         const { page } = await open(browser, daemon, { link: 'unlimited', autoplay: 0, ...query });
         if (query.profile === 'custom') {
-            await page.fill('#mu-quality', '2');
-            await page.fill('#mu-switch', '0.5');
-            await page.fill('#mu-stall', '3');
+            await page.fill('#weight-quality', '2');
+            await page.fill('#weight-switches', '0.5');
+            await page.fill('#weight-stalls', '3');
         }
         await page.click('#start');
         await until(() => page.evaluate(() => window.demo.recording.session), 'a session');
@@ -121,17 +124,34 @@ async function profileTests(browser, daemon) {
     await test('browser: the profile comes from the manifest', async () => {
         const { profile, hinted, qoe, content_id: content, chunks, ladder_kbps: ladder } = await seen({});
         assert.deepEqual([profile, hinted, content, chunks], ['documentary', true, 'demo', CHUNKS]);
-        assert.deepEqual(qoe, { mu: [1, 6, 1], utility: 'linear' });
+        assert.deepEqual([qoe.utility, qoe.weights], ['points', { quality: 1, switches: 3, stalls: 1, startup: 1 }]);
         assert.deepEqual(ladder, [300, 750, 1200, 1850, 2850, 4300]);
     });
+    await test('browser: the product\'s profiles, what they mean, and the papers\' apart', async () => {
+        const { page } = await open(browser, daemon, { link: 'unlimited', autoplay: 0 });
+        const groups = await page.evaluate(() => [...document.querySelectorAll('#profile option')]
+            .map(o => [o.parentElement.label ?? '', o.value]));
+        assert.deepEqual(groups.filter(([g]) => !g).map(([, name]) => name), ['mpd', 'standard', 'documentary', 'live',
+            'news', 'sports', 'lecture', 'custom', 'none']);
+        assert.deepEqual(groups.filter(([g]) => /papers/.test(g)).map(([, name]) => name).sort(),
+            ['paper-documentary', 'paper-live', 'paper-news', 'pensieve']);
+        const { profiles } = await daemon.get('/v1/profiles');
+        for (const name of ['standard', 'news', 'pensieve', 'mpd']) {
+            await page.selectOption('#profile', name);
+            assert.equal(await page.textContent('#means'),
+                profiles.find(p => p.name === (name === 'mpd' ? 'documentary' : name)).means);
+        }
+        await page.close();
+    });
+
     await test('browser: the picker goes before the manifest; own weights; no hint', async () => {
         assert.equal((await seen({ profile: 'news' })).profile, 'news');
         const custom = await seen({ profile: 'custom' });
         assert.equal(custom.profile, 'custom');
-        assert.deepEqual(custom.qoe.mu, [2, 0.5, 3]);
+        assert.deepEqual(custom.qoe.weights, { quality: 2, switches: 0.5, stalls: 3, startup: 1 });
         const none = await seen({ profile: 'none' });
         assert.equal(none.hinted, false);
-        assert.equal(none.profile, 'pensieve');
+        assert.equal(none.profile, 'standard');
     });
 }
 
@@ -241,7 +261,24 @@ async function pageTest(browser, daemon) {
         assert.equal(await page.textContent('#who-text'), 'stopped');
         await page.click('#reset');
         assert.equal(await page.textContent('#who-text'), 'ready');
-        assert.equal(await page.textContent('#tile-qoe'), '–');
+        assert.equal(await page.textContent('#tile-quality'), '–');
+        await page.close();
+    });
+
+    await test('browser: the wait for the first picture is counted down and marked, and is no stall', async () => {
+        const { page } = await open(browser, daemon, { link: 'broadband-07', profile: 'live' });
+        await until(async () => /until the first picture/.test(await page.textContent('#wait')), 'the countdown');
+        await until(() => page.evaluate(() => window.demo.recording.start.to), 'the first picture');
+        await until(() => page.locator('#wait').isHidden(), 'the countdown to end');
+        await until(() => page.evaluate(() => window.demo.recording.seen_s > 1), 'a second of video');
+        const { start, stalls, waited, session } = await page.evaluate(() => ({ ...window.demo.recording,
+            waited: window.demo.recording.chunks[0].arrived_s }));
+        assert.ok(start.from === 0 && start.to >= waited, JSON.stringify(start));
+        assert.ok(stalls.every(s => s.from > start.to), JSON.stringify(stalls));
+        assert.match(await page.textContent('#tile-startup'), new RegExp(`^${start.to.toFixed(1).replace('.', '\\.')}s$`));
+        assert.match(await page.textContent('#tile-quality'), /^\d+of 100 points$/);
+        assert.match(await page.textContent('#tile-level'), /level \d of 6$/);
+        assert.equal(session.profile, 'live');
         await page.close();
     });
 

@@ -1,7 +1,8 @@
 /**
  * charts.js - the four charts (uPlot), over one time axis and with one cursor.
  *
- * Bands behind the lines: amber where the player's own rules decided, red for stalls.
+ * Bands behind the lines: amber where the player's own rules decided, red for stalls, grey for the wait
+ * before the first picture.
  *
  * @module demo/charts
  */
@@ -26,12 +27,13 @@ function bands(recording) {
                     ctx.fillRect(a, bbox.top, Math.max(b - a, 2), bbox.height);
                 };
                 const now = u.data[0].at(-1) ?? 0;
-                const { chunks, stalls } = recording();
+                const { chunks, stalls, start } = recording();
                 ctx.save();
                 chunks.forEach((c, i) => {
                     if (c.by === 'player')
                         paint(c.requested_s, chunks[i + 1]?.requested_s ?? now, css('--band-player'));
                 });
+                if (u.data[0].length) paint(start.from, start.to ?? now, css('--band-start'));
                 for (const s of stalls) paint(s.from, s.to ?? now, css('--band-stall'));
                 ctx.restore();
             },
@@ -40,24 +42,6 @@ function bands(recording) {
 }
 
 const stepped = align => window.uPlot.paths.stepped({ align });
-
-/** One reward per chunk: a bar from zero, wide enough to see. */
-function bars(u, seriesIdx, from, to) {
-    const { ctx } = u, [x, y] = [u.data[0], u.data[seriesIdx]];
-    const zero = u.valToPos(0, 'y', true), w = 5 * devicePixelRatio;
-    ctx.save();
-    ctx.beginPath();
-    ctx.rect(u.bbox.left, u.bbox.top, u.bbox.width, u.bbox.height);
-    ctx.clip();
-    for (let i = from; i <= to; i++) {
-        if (y[i] === null || y[i] === undefined) continue;
-        const top = u.valToPos(y[i], 'y', true);
-        ctx.fillStyle = css(y[i] < 0 ? '--stall' : '--bar');
-        ctx.fillRect(u.valToPos(x[i], 'x', true) - w / 2, Math.min(top, zero), w, Math.abs(top - zero));
-    }
-    ctx.restore();
-    return null;
-}
 
 const DEFINITIONS = {
     bitrate: {
@@ -87,19 +71,14 @@ const DEFINITIONS = {
         ],
         data: s => [s.link.map(v => isNaN(v) ? null : v), s.measured],
     },
-    qoe: {
-        unit: 'per chunk',
-        range: (u, lo, hi) => {
-            const top = Math.max(hi ?? 0, 1), bottom = Math.min(lo ?? 0, 0);
-            return [bottom * 1.08, top * 1.08];
-        },
+    quality: {
+        unit: 'points', range: () => [0, 104],
         series: () => [
-            { label: 'one chunk', stroke: css('--bar'), paths: bars, points: { show: false },
-                value: number(2, '') },
-            { label: 'mean so far', stroke: css('--ink'), width: 2, paths: stepped(1),
-                value: number(2, '') },
+            { label: 'on the screen', stroke: css('--abrd'), width: 2, paths: stepped(1), value: number(0, 'points') },
+            { label: 'mean so far', stroke: css('--ink'), width: 1.5, dash: [4, 3], paths: stepped(1),
+                value: number(0, 'points') },
         ],
-        data: s => [s.reward, s.mean],
+        data: s => [s.points, s.mean],
     },
 };
 

@@ -6,20 +6,10 @@
  *
  * @module demo/record
  */
+import { chunkQoe, qoeOf, qualityCurve } from '../lib/qoe.js';
 
-/**
- * The reward of one chunk: mu_q * q(R) - mu_s * |dq| - mu_t * stall, as the daemon computes it.
- * @param {{mu: number[], utility: string}} qoe
- */
-export function reward(qoe, kbps, before, stallS, lowest) {
-    const [quality, change, stall] = qoe.mu;
-    const q = r => qoe.utility === 'log' ? Math.log(r / lowest) :
-        qoe.utility === 'pamoe' ? Math.log(r / 1000 + 0.7) - 10 / r : r / 1000;
-    // the utility of the PA-MoE authors counts a switch in Mbit/s
-    const d = before === null ? 0 :
-        Math.abs(qoe.utility === 'pamoe' ? (kbps - before) / 1000 : q(kbps) - q(before));
-    return quality * q(kbps) - change * d - stall * stallS;
-}
+/** Shortest stall that counts [s], as in lib/stall.js. */
+const STALL_MIN_S = 0.1;
 
 /** Mbit/s of a link at `s` on its own clock; NaN for a link without limit. */
 export function capacity(link, s) {
@@ -36,24 +26,29 @@ export function capacity(link, s) {
 
 const COLUMNS = ['chunk', 'requested_s', 'arrived_s', 'by', 'level', 'kbps', 'decided_kbps', 'bytes',
     'download_s', 'throughput_kbps', 'rebuffer_s', 'buffer_s', 'reward', 'expert', 'policy',
-    'mode', 'latency_s', 'probability'];
+    'mode', 'latency_s', 'probability', 'points'];
 
 export class Recording {
     chunks = [];        // in the order of the requests
-    qoe = null;         // {mu, utility}: what the rewards are computed with
+    qoe = null;         // what the rewards are computed with (lib/qoe.js)
     ladder = [];
     session = null;     // the daemon's answer when it was opened
+    start = { from: 0, to: null }; // the wait for the first picture; to null while it lasts
     stalls = [];        // {from, to}; to null while it lasts
+    seen_s = 0;         // video that was shown
     link = null;        // {time_s, mbps, now_s} and offset: time on the link's clock = t + offset
     /** columns of the charts, one entry per sample */
-    samples = { t: [], buffer: [], decided: [], played: [], measured: [], link: [], reward: [],
-        mean: [] };
+    samples = { t: [], buffer: [], decided: [], played: [], measured: [], link: [], points: [],
+        mean: [], seen: [] };
     #decisions = new Map(); // chunk -> latest answer
+    #points = [];       // of each level
+    #position = NaN;    // of the last sample
 
     open(session) {
         this.session = session;
-        this.qoe = session.qoe ?? this.qoe;
+        this.qoe = qoeOf(session.qoe) ?? this.qoe;
         this.ladder = session.ladder_kbps ?? this.ladder;
+        this.#points = session.quality ?? qualityCurve(this.ladder);
     }
 
     decision(answer) { this.#decisions.set(answer.chunk, answer); }
@@ -72,13 +67,17 @@ export class Recording {
     arrival(t, o) {
         const i = this.chunks.findLastIndex(c => c.chunk === o.chunk && c.arrived_s === null);
         if (i < 0) return null;
-        const c = this.chunks[i], before = this.chunks[i - 1]?.kbps ?? null;
+        const c = this.chunks[i], before = this.chunks[i - 1] ?? null;
+        // the daemon states the quality of the level that it chose
+        const points = c.answer?.level === o.level ? c.answer.quality : null;
         Object.assign(c, {
             arrived_s: t, bytes: o.bytes, download_s: o.download_s, rebuffer_s: o.rebuffer_s,
             buffer_s: o.buffer_s, throughput_kbps: o.bytes * 8 / 1000 / o.download_s,
-            reward: this.qoe &&
-                reward(this.qoe, c.kbps, before, o.rebuffer_s, this.ladder[0] ?? c.kbps),
+            points: points ?? this.#points[o.level] ?? null,
         });
+        c.reward = this.qoe && chunkQoe(this.qoe, c, before, {
+            chunkS: this.session.chunk_s, waitS: o.rebuffer_s, lowest: this.ladder[0],
+        }).reward;
         const s = this.samples, n = s.t.length;
         // a download between two samples belongs to the sample before it
         for (let k = n - 1; k >= 0 && (k === n - 1 || s.t[k] >= t - o.download_s); k--)
@@ -86,42 +85,61 @@ export class Recording {
         return c;
     }
 
+    /** Playback stands still from t on, or goes on. Before the first picture this is the start, and no stall. */
     stall(t, begins) {
+        if (this.start.to === null) {
+            if (!begins) this.start.to = t;
+            return;
+        }
         const last = this.stalls.at(-1);
         if (begins && last?.to !== null) this.stalls.push({ from: t, to: null });
         if (!begins && last?.to === null) {
             last.to = t;
-            if (t - last.from < 0.1) this.stalls.pop();
+            if (t - last.from < STALL_MIN_S) this.stalls.pop();
         }
     }
 
-    /** One column of the charts; played: kbps on the screen, or null. */
-    sample(t, buffer, played) {
-        const s = this.samples, done = this.arrived();
-        const fresh = done.findLast(c => c.arrived_s > (s.t.at(-1) ?? -1));
+    /**
+     * One column of the charts.
+     * @param {number} t
+     * @param {number} buffer
+     * @param {object|null} shown the chunk on the screen
+     * @param {number} [position] of the playhead
+     * @param {number} [rate] of the playback
+     */
+    sample(t, buffer, shown, position = NaN, rate = 1) {
+        const s = this.samples, step = position - this.#position;
+        // a longer step is a seek
+        if (step > 0 && step <= rate * (t - s.t.at(-1)) + 1) this.seen_s += step;
+        this.#position = position;
         s.t.push(t);
+        s.seen.push(this.seen_s);
         s.buffer.push(buffer);
         s.decided.push(this.chunks.at(-1)?.decided_kbps ?? null);
-        s.played.push(played);
+        s.played.push(shown?.kbps ?? null);
         s.measured.push(null);
         s.link.push(this.link ? capacity(this.link, t + this.link.offset) : null);
-        s.reward.push(fresh?.reward ?? null);
-        s.mean.push(done.length ? this.totals().qoe : null);
+        s.points.push(shown?.points ?? null);
+        s.mean.push(this.arrived().length ? this.totals().points : null);
     }
 
     arrived() { return this.chunks.filter(c => c.arrived_s !== null); }
 
-    /** Means over the chunks that have arrived, the first one not counted for QoE. */
-    totals() {
+    /** Means over the chunks that have arrived, and what the viewer saw until `t`. */
+    totals(t = this.samples.t.at(-1) ?? 0) {
         const done = this.arrived(), n = done.length;
-        const mean = (list, f) => list.length ? list.reduce((s, c) => s + f(c), 0) / list.length : 0;
-        const scored = done.slice(1).filter(c => c.reward !== null);
+        const mean = (list, f) => list.length ? list.reduce((s, c) => s + f(c), 0) / list.length : null;
+        const switches = done.filter((c, i) => i && c.level !== done[i - 1].level).length;
+        const stall_s = this.stalls.reduce((s, x) => s + (x.to ?? t) - x.from, 0);
+        const minutes = n * (this.session?.chunk_s ?? 0) / 60;
         return {
             n,
             kbps: mean(done, c => c.kbps),
-            qoe: scored.length ? mean(scored, c => c.reward) : null,
-            stall_s: done.reduce((s, c) => s + c.rebuffer_s, 0),
-            switches: done.filter((c, i) => i && c.level !== done[i - 1].level).length,
+            points: mean(done.filter(c => c.points !== null), c => c.points),
+            stall_s,
+            stall_ratio: this.seen_s > 0 ? stall_s / (stall_s + this.seen_s) : null,
+            switches,
+            switches_a_minute: minutes > 0 ? switches / minutes : null,
             followed: done.filter(c => c.by === 'abrd').length,
         };
     }

@@ -49,15 +49,31 @@ function tile(id, value, unit) {
     $(id).replaceChildren(value, ...(unit ? [element('i', '', unit)] : []));
 }
 
-export function showTiles(recording, startupS) {
-    const t = recording.totals();
-    const or = (v, text) => v ? text() : '–';
-    tile('tile-qoe', t.qoe === null ? '–' : t.qoe.toFixed(2));
-    tile('tile-kbps', or(t.n, () => (t.kbps / 1000).toFixed(2)), t.n ? 'Mbit/s' : '');
-    tile('tile-stall', or(t.n, () => t.stall_s.toFixed(1)), t.n ? 's' : '');
-    tile('tile-switches', or(t.n, () => String(t.switches)), t.n ? `in ${t.n} chunks` : '');
-    tile('tile-followed', or(t.n, () => String(t.followed)), t.n ? `of ${t.n}` : '');
-    tile('tile-startup', startupS >= 0 ? startupS.toFixed(1) : '–', startupS >= 0 ? 's' : '');
+/** @param {object|null} [shown] the chunk on the screen; absent: as it was */
+export function showTiles(recording, shown) {
+    const t = recording.totals(), { start } = recording, or = (v, digits) => (v === null ? '–' : v.toFixed(digits));
+    tile('tile-startup', start.to === null ? '–' : (start.to - start.from).toFixed(1), start.to === null ? '' : 's');
+    tile('tile-stall', t.stall_ratio === null ? '–' : (100 * t.stall_ratio).toFixed(1),
+        t.stall_ratio === null ? '' : `% (${t.stall_s.toFixed(1)} s)`);
+    tile('tile-quality', or(t.points, 0), t.points === null ? '' : 'of 100 points');
+    tile('tile-switches', or(t.switches_a_minute, 1), t.n ? `a minute (${t.switches})` : '');
+    if (shown !== undefined || !t.n) {
+        const top = recording.ladder.length - 1;
+        tile('tile-level', shown ? (shown.kbps / 1000).toFixed(2) : '–',
+            shown ? `Mbit/s, level ${shown.level + 1} of ${top + 1}` : '');
+    }
+    tile('tile-followed', t.n ? String(t.followed) : '–', t.n ? `of ${t.n} chunks` : '');
+}
+
+/** What the viewer waits for; null: nothing. left_s NaN: not known yet. */
+export function showWait(wait) {
+    $('wait').hidden = !wait;
+    if (!wait) return;
+    const { waited_s, left_s, first } = wait;
+    $('wait').replaceChildren(
+        element('strong', '', isNaN(left_s) ? `${waited_s.toFixed(1)} s` : `${Math.max(left_s, 0).toFixed(1)} s`),
+        element('span', '', !first ? 'stalled' : isNaN(left_s) ? 'waiting for the first picture' :
+            `until the first picture, after ${waited_s.toFixed(1)} s`));
 }
 
 export function showStrip(recording) {
@@ -76,7 +92,7 @@ export function showStrip(recording) {
         cell.style.height = `${10 + 90 * c.kbps / top}%`;
         cell.title = `chunk ${c.chunk}: ${c.kbps} kbps` + (c.by === 'player' ?
             ', by the player\u2019s own rules' : `, by ${byExpert(a)}`) +
-            (c.reward !== undefined && c.reward !== null ? `, QoE ${c.reward.toFixed(2)}` : '');
+            (c.points === undefined || c.points === null ? '' : `, ${c.points.toFixed(0)} points`);
         return cell;
     });
     for (let i = chunks.length; i < Math.min(session?.chunks || 30, 200); i++)

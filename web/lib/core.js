@@ -489,7 +489,8 @@ export class Core {
         if (signal.aborted || track !== this.#track) return null;
         this.#session = reply.session;
         this.#setState({ session: reply.session, profile: reply.profile });
-        this.#emit('session', { ...body, ...reply });
+        // the answer's quality is that of the chunk
+        this.#emit('session', { ...body, ...reply, quality: body.quality });
         return reply;
     }
 

@@ -81,6 +81,9 @@ export interface Answer {
     level: number;
     kbps: number;
     mode: 'greedy' | 'sample' | 'merge' | 'fallback' | 'local';
+    /** points (0 to 100) of this chunk at this level, and where they come from */
+    quality?: number;
+    quality_from?: 'chunk' | 'level' | 'curve';
     /** version of the weights that decided */
     policy?: number;
     /** the expert that decided; -1: none or all */
@@ -127,6 +130,10 @@ export interface Events {
         ladder_kbps: number[];
         chunks: number;
         chunk_s: number;
+        /** points of each level, as the daemon got them */
+        quality?: number[];
+        /** of the picture in pixels, by level */
+        height?: number[];
     };
     /** There is a decision for the next chunk. */
     decision: Decision;

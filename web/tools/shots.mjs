@@ -1,8 +1,8 @@
 // shots.mjs - renews the pictures of the READMEs: web/demo.png and web/dashboard.png. `make shots` runs it.
 // Look at the pictures before you commit them.
 //
-// The demo plays for a minute in real time on a generated link. The dashboard shows viewers of all profiles
-// except news, whose weights prefer bitrate to few stalls.
+// The demo plays for a minute in real time on a generated link. The dashboard shows viewers of the product's
+// profiles.
 import { execFileSync } from 'node:child_process';
 import fs from 'node:fs';
 import path from 'node:path';
@@ -46,7 +46,7 @@ async function demo(browser) {
 
 /** Plays viewers one by one, with each profile in turn, at eight times real time, until `over`. */
 async function viewers(daemon, n, over) {
-    const draw = random(n + 1), profiles = ['documentary', 'live', 'pensieve'], chunks = 48, chunk_s = 4, most = 60;
+    const draw = random(n + 1), profiles = ['standard', 'documentary', 'live', 'news', 'sports', 'lecture'], chunks = 48, chunk_s = 4, most = 60;
     const post = async (where, body) => (await fetch(daemon.url + where, { method: 'POST', body: JSON.stringify(body) })).json();
     for (let i = n; !over(); i++) {
         let mbps = .6 + 3 * draw(), buffer_s = 0;
