@@ -123,9 +123,17 @@ function question() {
     };
     if (random() < 0.5)
         q.next_bytes = ladder.map(kbps => (random() < 0.1 ? null : Math.round(kbps * chunk_s * 125 * between(0.5, 1.6))));
-    if (random() < 0.5) q.profile = among(NAMES.filter(isPaper));
-    else Object.assign(q, { mu: [between(0.1, 8), between(0, 8), between(0, 12)], utility: among(['linear', 'log', 'pamoe']) });
-    return q;
+    const quality = () => ladder.map((_, k) => 20 + 80 * (k + random()) / levels);
+    if (random() < 0.3) q.quality = quality();
+    if (random() < 0.3) q.next_quality = quality().map(points => (random() < 0.1 ? null : points));
+    if (random() < 0.3 && q.last_level >= 0) q.last_quality = between(0, 100);
+    if (random() < 0.3) q.height = ladder.map((_, k) => 180 + 120 * k);
+    return Object.assign(q, among([
+        { profile: among(NAMES) },
+        { weights: Object.fromEntries(['quality', 'switches', 'stalls', 'startup'].filter(() => random() < 0.8)
+            .map(name => [name, between(0.1, 4)])) },
+        { mu: [between(0.1, 8), between(0, 8), between(0, 12)], utility: among(['linear', 'log', 'pamoe']) },
+    ]));
 }
 
 async function compare(d, n) {
@@ -146,6 +154,19 @@ async function compare(d, n) {
     assert.ok(differ <= Math.ceil(n / 1000), `${differ} of ${n} decisions are others`);
     return { differ, guarded, experts };
 }
+
+await test('the built-in profiles are those of the daemon, ceilings included', async () => {
+    const d = await Daemon.start(['--learn', 'off']);
+    const { profiles } = (await d.call('GET', '/v1/profiles')).json;
+    assert.deepEqual(profiles.map(p => p.name).sort(), [...NAMES].sort());
+    for (const { name, qoe, stall_ratio_max, startup_max_s } of profiles) {
+        const mine = PROFILES.get(name), theirs = qoeOf({ ...qoe, stall_ratio_max, startup_max_s });
+        for (const [key, value] of Object.entries(theirs))
+            if (key === 'utility') assert.equal(mine[key], value, name);
+            else near([mine[key]], [value], 1e-6, `${name} ${key}`);
+    }
+    await d.stop();
+});
 
 await test('1,200 questions to the daemon with the shipped policy: the same decisions', async () => {
     const d = await new Daemon(['--port', '0', '--policy', SHIPPED, '--workers', '1', '--learn', 'off']).ready;
@@ -257,7 +278,7 @@ await test('the players\' core goes on by the page\'s policy when the daemon die
     await local.ready;
     const asked = [];
     const core = new Core({
-        server: d.url, profile: 'paper-news', timeoutMs: 2000,
+        server: d.url, profile: 'news', timeoutMs: 2000,
         fallback: q => { asked.push(q); return local.fallback(q); },
     }, () => 60);
     core.source();
@@ -274,9 +295,9 @@ await test('the players\' core goes on by the page\'s policy when the daemon die
         assert.equal(core.choice().chunk, chunk + 1);
     }
     console.warn = warn;
-    assert.deepEqual(asked.map(q => [q.chunk, q.profile]), [[3, 'paper-news'], [4, 'paper-news'], [5, 'paper-news'], [6, 'paper-news']]);
+    assert.deepEqual(asked.map(q => [q.chunk, q.profile]), [[3, 'news'], [4, 'news'], [5, 'news'], [6, 'news']]);
     const page = load(policy());
-    assert.equal(core.choice().level, page.decide(asked.at(-1), 'paper-news').level);
+    assert.equal(core.choice().level, page.decide(asked.at(-1), 'news').level);
     assert.equal(core.choice().policy, local.version);
 });
 

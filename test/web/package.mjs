@@ -37,7 +37,7 @@ const options: Options = { server: '', profile: { mu: [1, 2, 3] }, timeoutMs: 10
 const abrd = dash({}, options);
 const off: () => void = abrd.on('request', r => { const by: 'abrd' | 'local' | 'player' = r.by; void by; });
 dash({}, { weights: { stalls: 2 }, quality: [40, 60, 80] });
-hls(class {}, { profile: { weights: { startup: 0.5 }, stall_ratio_max: 0.02 }, quality: (chunk, ladder) => (chunk ? ladder.map(() => 50) : null) });
+hls(class {}, { profile: { weights: { startup: 0.5 } }, quality: (chunk, ladder) => (chunk ? ladder.map(() => 50) : null) });
 abrd.on('chunk', c => void (c.download_s + c.rebuffer_s));
 abrd.on('abandon', a => void (a.level - a.from + a.elapsed_s));
 const own = shaka({}, { profile: null, fallback: async (q: Question) => q.ladder_kbps.length - 1 });

@@ -1,4 +1,4 @@
-import type { Question, Weights } from './types.js';
+import type { Qoe, Question, Weights } from './types.js';
 
 /** A decision of the policy in the page; the option `fallback` of `attach` may return it. */
 export interface LocalDecision {
@@ -18,7 +18,7 @@ export class Policy {
     readonly version: number;
     readonly actions: number;
     /** @param weights what the viewer values, or the name of a built-in profile */
-    decide(question: Question, weights: Weights | string): LocalDecision;
+    decide(question: Question, weights: Weights | Qoe | string): LocalDecision;
 }
 
 export interface LocalPolicyOptions {

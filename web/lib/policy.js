@@ -145,7 +145,7 @@ export class Policy {
 
     /**
      * @param {import('./types').Question} question the body of POST /v1/decide
-     * @param {string|import('./types').Weights} weights what its profile means, or a built-in one's name
+     * @param {string|import('./types').Weights|import('./types').Qoe} weights what its profile means, or a built-in one's name
      */
     decide(question, weights) {
         const levels = question.ladder_kbps.length;
@@ -193,7 +193,8 @@ export function localPolicy({ server = '', refreshS = 300 } = {}) {
                 tag = weights.headers.get('ETag');
             }
             usual = list.default;
-            profiles = new Map(list.profiles.map(p => [p.name, p.qoe]));
+            profiles = new Map(list.profiles.map(({ name, qoe, stall_ratio_max, startup_max_s }) =>
+                [name, { ...qoe, stall_ratio_max, startup_max_s }]));
         } catch (e) {
             if (!policy) console.warn('abrd: no weights for the page:', e.message);
         }

@@ -54,19 +54,16 @@ export const PROFILES = new Map(Object.entries({
 }));
 
 /**
- * @param {string|import('./types').Weights|null} weights a profile's name, named weights, or the
- *     papers' `mu`
+ * @param {string|import('./types').Weights|import('./types').Qoe|null} weights a profile's name, named
+ *     weights, or the papers' `mu`
  * @returns {Qoe|null} null: no such profile
  */
 export function qoeOf(weights) {
     if (typeof weights === 'string') return PROFILES.get(weights) ?? null;
-    if (weights?.weights) {
-        const { quality, switches, stalls, startup } = weights.weights;
-        const { stall_ratio_max: stallRatioMax, startup_max_s: startupMaxS } = weights;
-        const qoe = product(quality, switches, stalls, startup);
-        return { ...qoe, stallRatioMax: stallRatioMax ?? qoe.stallRatioMax, startupMaxS: startupMaxS ?? qoe.startupMaxS };
-    }
-    return weights?.mu ? paper(weights.mu, weights.utility) : null;
+    const { weights: named, mu, utility, stall_ratio_max: ratio, startup_max_s: startup } = weights ?? {};
+    if (!named && !mu) return null;
+    const qoe = named ? product(named.quality, named.switches, named.stalls, named.startup) : paper(mu, utility);
+    return { ...qoe, stallRatioMax: ratio ?? qoe.stallRatioMax, startupMaxS: startup ?? qoe.startupMaxS };
 }
 
 /** q(R) of the papers' utilities. */

@@ -13,8 +13,19 @@ export interface NamedWeights {
 }
 
 /** A viewer's weights: named, in points of quality; or the papers', in Mbit/s. */
-export type Weights = { weights: NamedWeights; stall_ratio_max?: number; startup_max_s?: number } |
+export type Weights = { weights: NamedWeights } |
     { mu: [quality: number, switches: number, stalls: number]; utility?: 'linear' | 'log' | 'pamoe' };
+
+/** Weights as the daemon states them, with the ceilings of a profile. */
+export interface Qoe {
+    weights?: Required<NamedWeights>;
+    mu?: number[];
+    utility: 'points' | 'linear' | 'log' | 'pamoe';
+    /** ceiling of stalled / (stalled + played); 0: none */
+    stall_ratio_max?: number;
+    /** ceiling of the wait for the first picture; 0: none */
+    startup_max_s?: number;
+}
 
 export interface Options {
     /** Address of the daemon; default: the origin of the page. */
@@ -66,8 +77,8 @@ export interface Question {
     next_bytes?: number[];
     /** points (0 to 100) by level; absent if not known, then a curve of the bitrates is used */
     quality?: number[];
-    /** points of the chunk to decide, by level; absent if not known */
-    next_quality?: number[];
+    /** points of the chunk to decide, by level; absent or null if not known */
+    next_quality?: (number | null)[];
     /** points of the last chunk, as it was fetched; absent: those of its level */
     last_quality?: number;
     /** height of the picture in pixels, by level; absent if not known */
@@ -124,7 +135,7 @@ export interface Events {
         session: string;
         profile: string;
         hinted: boolean;
-        qoe: Weights;
+        qoe: Qoe;
         policy: number;
         explores: boolean;
         ladder_kbps: number[];
