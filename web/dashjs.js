@@ -158,7 +158,7 @@ class Adapter {
         p.chunkS ||= request.duration || null;
         if (!this.#plan?.live) p.chunks ||= info?.numberOfSegments || 0;
         this.#core.meet(rateOf(request), () =>
-            this.#player.getRepresentationsByType('video').map(r => [rateOf(r), r.height]));
+            this.#player.getRepresentationsByType('video').map(r => [rateOf(r), r.width, r.height]));
     }
 
     #chunkOf(request) {

@@ -153,7 +153,7 @@ class Adapter {
     #track(playlist) {
         const { chunkS, chunks } = readPlaylist(playlist);
         return {
-            levels: ladder(this.hls.levels.map(l => [l.bitrate / 1000, l.height])),
+            levels: ladder(this.hls.levels.map(l => [l.bitrate / 1000, l.width, l.height])),
             chunkS,
             chunks,
             profile: this.#profile,

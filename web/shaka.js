@@ -126,7 +126,7 @@ class Adapter {
         if (!core.track) return;
         const { startTime, endTime } = context.segment;
         core.track.chunkS ??= endTime - startTime;
-        core.meet(rateOf(variant), () => this.#variants.map(pairOf));
+        core.meet(rateOf(variant), () => this.#variants.map(rowOf));
         this.#chunk = this.#chunkOf(context);
         this.#ours = core.requested(this.#chunk, rateOf(variant)) !== 'player';
     }
@@ -171,7 +171,7 @@ class Adapter {
         const { track } = this.#core;
         if (!track || track.chunkS || context.stream?.type === 'audio') return null;
         const { chunkS, chunks, live } = readPlaylist(text);
-        Object.assign(track, { levels: ladder(this.#variants.map(pairOf)), chunkS, chunks });
+        Object.assign(track, { levels: ladder(this.#variants.map(rowOf)), chunkS, chunks });
         this.#live = live;
         return this.#core.ask();
     }
@@ -212,7 +212,7 @@ class Adapter {
 const isVideo = context => context?.type === MEDIA_SEGMENT && context.stream?.type === 'video' &&
     context.segment;
 const rateOf = variant => (variant?.video?.bandwidth || variant?.bandwidth) / 1000;
-const pairOf = variant => [rateOf(variant), variant.video?.height];
+const rowOf = variant => [rateOf(variant), variant.video?.width, variant.video?.height];
 
 /** Whether abr.restrictions allow a variant; properties that it does not state are allowed. */
 function isAllowed({ bandwidth, video }, limits) {

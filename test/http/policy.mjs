@@ -53,57 +53,76 @@ const sizes = Array.from({ length: CHUNKS }, () => {
     return LADDER.map(kbps => Math.round(kbps * 500 * scene));
 });
 
-/** Rows of `abrd eval --trajectories`, as the questions that their choices were answers to. */
-function* recorded(rows) {
-    let before = null, history = [];
+const points = sizes.map(row => row.map((bytes, k) => Math.round(4 * (30 + 12 * k - 9 * (bytes / LADDER[k] / 500 - 1))) / 4));
+
+/** Rows of `abrd eval --trajectories`, as the questions that their choices were answers to, and what was seen. */
+function* recorded(rows, buffer_max_s) {
+    let before = null, history = [], seen;
     for (const row of rows) {
         if (!before || row.trace !== before.trace || row.profile !== before.profile) {
             before = null;
             history = [];
+            seen = { stalledS: 0, playedS: 0 };
         } else {
+            seen.stalledS += before.chunk && before.stall_s;
+            seen.playedS += 4;
             history.push({ kbps: before.throughput_kbps, s: before.download_s });
         }
         yield [row, {
             ladder_kbps: LADDER, chunk_s: 4, chunks: CHUNKS, chunk: row.chunk,
-            buffer_s: row.buffer_s, buffer_max_s: 60, last_level: before ? before.level : -1,
+            buffer_s: row.buffer_s, buffer_max_s, last_level: before ? before.level : -1,
             throughput_kbps: history.map(h => h.kbps), download_s: history.map(h => h.s),
-            next_bytes: sizes[row.chunk],
-        }];
+            next_bytes: sizes[row.chunk], next_quality: points[row.chunk],
+            ...(before && { last_quality: points[before.chunk][before.level] }),
+        }, seen];
         before = row;
     }
 }
 
-/** The chunks of a video with `sizes`, played by the shipped policy for each of `profiles`. */
-function record(profiles) {
-    const video = join(folder, 'video'), out = join(folder, `${profiles}.jsonl`);
+/** The chunks of a video with `sizes`, played by a policy for each of `profiles`, in viewer's buffers of `buffer_s`. */
+function record(policyFile, profiles, buffer_s) {
+    const video = join(folder, 'video'), out = join(folder, 'steps.jsonl');
     mkdirSync(video, { recursive: true });
     writeFileSync(join(video, 'video.json'), JSON.stringify({
         segment_duration_ms: 4000, bitrates_kbps: LADDER,
-        segment_sizes_bits: sizes.map(row => row.map(bytes => bytes * 8)),
+        segment_sizes_bits: sizes.map(row => row.map(bytes => bytes * 8)), quality: points,
     }));
-    execFileSync(ABRD, ['eval', '--policy', `moe:${SHIPPED}`, '--profile', profiles, '--video', video,
-        '--count-first', '--trajectories', out, '--detail', 'obs,probs', '--quiet',
+    execFileSync(ABRD, ['eval', '--policy', `moe:${policyFile}`, '--profile', profiles, '--video', video,
+        '--buffer-s', String(buffer_s), '--count-first', '--trajectories', out, '--detail', 'obs,probs', '--quiet',
         '--csv', join(folder, 'rows.csv')], { stdio: ['ignore', 'ignore', 'pipe'] });
     return readFileSync(out, 'utf8').trim().split('\n').map(line => JSON.parse(line));
 }
 
-for (const [kind, names] of [['all', NAMES.filter(n => !isPaper(n))], ['papers', NAMES.filter(isPaper)]])
-    await test(`recorded chunks (${kind}): the same observations, rewards and decisions`, () => {
-        const rows = record(kind), page = load(SHIPPED);
-        let differ = 0;
-        for (const [row, question] of recorded(rows)) {
-            const what = `${row.profile} ${row.trace} ${row.chunk}`, view = viewOf(question, qoeOf(row.profile));
-            near(LAYOUTS.get(row.obs.length)(view), row.obs, 2e-6, `${what} obs`);
-            const { reward } = chunkQoe(view.qoe, levelOf(view, row.level), lastOf(view),
-                { chunkS: 4, waitS: row.stall_s, lowest: LADDER[0] });
-            near([reward], [row.reward], 1e-6 * Math.max(1, Math.abs(row.reward)), `${what} reward`);
-            const mine = page.decide(question, row.profile);
-            differ += same(mine, { ...row, probabilities: row.prob }, what);
-        }
-        assert.deepEqual([...new Set(rows.map(r => r.profile))].sort(), [...names].sort());
-        assert.ok(rows.length >= 1000 && differ <= rows.length / 1000, `${rows.length} rows, ${differ} other decisions`);
-        console.log(`${rows.length} recorded chunks: ${differ} other decisions`);
-    });
+/** A policy of few steps, whose decisions are as good as chance. */
+function trained(name, ...options) {
+    const file = join(folder, `${name}.safetensors`);
+    execFileSync(ABRD, ['train', ...options, '--steps', '2000', '--seed', '7', '--quiet', '--out', file], { stdio: 'ignore' });
+    return file;
+}
+
+const PRODUCT = ['all', NAMES.filter(n => !isPaper(n))], PAPERS = ['papers', NAMES.filter(isPaper)];
+for (const [kind, file] of [['full', () => SHIPPED], ['plan', () => trained('plan', '--layout', 'plan')]])
+    for (const [profiles, names] of [PRODUCT, PAPERS])
+        await test(`recorded chunks (${kind}, ${profiles}): the same observations, rewards and decisions`, () => {
+            const weights = file(), page = load(weights), played = new Set();
+            let n = 0, differ = 0, withheld = 0;
+            for (const buffer_s of [60, 10])
+                for (const [row, question, seen] of recorded(record(weights, profiles, buffer_s), buffer_s)) {
+                    const what = `${row.profile} ${row.trace} ${row.chunk}`, view = viewOf(question, qoeOf(row.profile));
+                    near(LAYOUTS.get(row.obs.length)(view), row.obs, 4e-6, `${what} obs`);
+                    const { reward } = chunkQoe(view.qoe, levelOf(view, row.level), lastOf(view),
+                        { chunkS: 4, waitS: row.stall_s, lowest: LADDER[0] });
+                    near([reward], [row.reward], 1e-6 * Math.max(1, Math.abs(row.reward)), `${what} reward`);
+                    const mine = page.decide(question, row.profile, seen);
+                    differ += same(mine, { ...row, probabilities: row.prob }, what);
+                    withheld += row.chunk > 0 && mine.probabilities.includes(0);
+                    played.add(row.profile);
+                    n++;
+                }
+            assert.deepEqual([...played].sort(), [...names].sort());
+            assert.ok(n >= 1000 && differ <= n / 1000, `${n} rows, ${differ} other decisions`);
+            console.log(`${n} recorded chunks: ${differ} other decisions; levels withheld ${withheld} times`);
+        });
 
 // ---- questions of every kind
 
@@ -177,9 +196,7 @@ await test('1,200 questions to the daemon with the shipped policy: the same deci
 
 for (const [variant, route] of [['mlp', 'single'], ['moe', 'dense']])
     await test(`a policy without a router's choice (${route})`, async () => {
-        const file = join(folder, `${variant}.safetensors`);
-        execFileSync(ABRD, ['train', '--variant', variant, '--steps', '2000', '--seed', '7', '--quiet',
-            '--out', file], { stdio: 'ignore' });
+        const file = trained(variant, '--variant', variant);
         const d = await new Daemon(['--port', '0', '--policy', file, '--workers', '1', '--learn', 'off']).ready;
         await compare(d, 100);
         await d.stop();

@@ -200,7 +200,7 @@ export async function adapterTests() {
         assert.deepEqual(await asked(manifest([period, period])), [[240, 360, 480], undefined, undefined]);
         await player.load('#EXTM3U\n', 3);
         assert.deepEqual(await asked(`#EXTM3U\n${'#EXTINF:4,\na.m4s\n'.repeat(10)}#EXT-X-ENDLIST\n`, 2),
-            [[100, 200, 300], undefined, undefined]);
+            [[113, 225, 338], undefined, undefined]); // 200 x 100 fills the width
         abrd.detach();
     }));
 

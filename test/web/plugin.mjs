@@ -71,6 +71,9 @@ export async function pluginTests() {
         const set = '<MPD mediaPresentationDuration="PT8S"><Period><AdaptationSet mimeType="video/mp4" height="360">' +
             '<Representation bandwidth="1000"/></AdaptationSet></Period></MPD>';
         assert.equal(readManifest(set).periods[0].levels[0].height, 360);
+        const wide = (width, height) => readManifest(set.replace('"360"', `"${height}" width="${width}"`)).periods[0].levels[0].height;
+        // as src/abr/emulator/quality.h: the width of a wide picture fills the screen, an upright one an upright screen
+        assert.deepEqual([wide(1280, 536), wide(1280, 720), wide(640, 480), wide(720, 1280), wide(0, 360)], [720, 720, 480, 720, 360]);
     });
 
     await test('manifest: timeline, live, SegmentBase', () => {

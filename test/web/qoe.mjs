@@ -3,6 +3,8 @@
 import assert from 'node:assert/strict';
 
 import { test } from './harness.mjs';
+import { cautious } from '../../web/lib/caution.js';
+import { forecastOf } from '../../web/lib/forecast.js';
 import { offered } from '../../web/lib/guard.js';
 import { chunkQoe, qoeOf, qualityCurve } from '../../web/lib/qoe.js';
 import { lastOf, rewardsOf, viewOf } from '../../web/lib/view.js';
@@ -59,13 +61,48 @@ export async function qoeTests() {
         rewardsOf(view, lastOf(view)).forEach((r, k) => near(r, [0.8469 * 50 - 3 * 1.061 * 20, 0.8469 * 90][k]));
     });
 
-    await test('guard: one first level, then all, then those that a short buffer can bear', () => {
-        const q = { ladder_kbps: [300, 1200, 4300], chunk_s: 4, buffer_s: 4, buffer_max_s: 8 };
-        const of = more => offered(viewOf({ ...q, ...more }, qoeOf('live')));
-        assert.equal(of({}).filter(Boolean).length, 1);
-        const measured = { throughput_kbps: [1500], download_s: [1], last_level: 0 };
-        assert.deepEqual(of(measured), [true, false, false]); // 0.9 * 1500 kbit/s in 3 s are 4 Mbit
-        assert.deepEqual(of({ ...measured, next_bytes: [150e3, 500e3, 2e6] }), [true, true, false]);
-        assert.deepEqual(of({ ...measured, buffer_max_s: 60 }), [true, true, true]);
+    const q = { ladder_kbps: [300, 1200, 4300], chunk_s: 4, buffer_s: 4, buffer_max_s: 8 };
+    const offers = (profile, more) => offered(viewOf({ ...q, ...more }, qoeOf(profile)));
+    const measured = { throughput_kbps: [1500], download_s: [1], last_level: 0 };
+
+    await test('guard: one first level, that starts in time for viewers with a ceiling', () => {
+        for (const profile of ['live', 'paper-live']) assert.equal(offers(profile, {}).filter(Boolean).length, 1);
+        // an eighth of the top rate carries 1.6 Mbit in 3 s
+        assert.deepEqual(offers('news', {}), [true, false, false]);
+        assert.deepEqual(offers('news', { next_bytes: [2e6, 2e6, 2e6] }), [true, false, false]);
+    });
+
+    await test('guard: without a ceiling, what a short buffer can bear', () => {
+        assert.deepEqual(offers('paper-live', measured), [true, false, false]); // 0.9 * 1500 kbit/s in 3 s are 4 Mbit
+        assert.deepEqual(offers('paper-live', { ...measured, next_bytes: [150e3, 500e3, 2e6] }), [true, true, false]);
+        assert.deepEqual(offers('paper-live', { ...measured, buffer_max_s: 60 }), [true, true, true]);
+        assert.deepEqual(offers('paper-news', measured), [true, true, true]);
+    });
+
+    await test('guard: with a ceiling, what arrives in time on a link that disappoints', () => {
+        const low = forecastOf({ rates: [1500] }).next[1] * 125 * 4; // bytes within the buffer
+        for (const profile of ['documentary', 'news'])
+            assert.deepEqual(offers(profile, { ...measured, next_bytes: [150e3, low - 1, low + 1] }), [true, true, false]);
+        assert.deepEqual(offers('live', { ...measured, buffer_s: 0 }), [true, false, false]);
+    });
+
+    await test('forecast: of a calm link, and of one chunk', () => {
+        const calm = forecastOf({ rates: Array(8).fill(2000) });
+        assert.deepEqual([calm.mean, calm.spread, calm.next.length], [2000, 0, 9]);
+        near(calm.next[0], 2000 * Math.exp(-0.151)); // the first knot
+        near(calm.later[8], 2000 * Math.exp(0.085));
+        const one = forecastOf({ rates: [1000] }), x = (0.34 - 0.283) / (0.439 - 0.283);
+        near(one.spread, 0.34);
+        near(one.next[4], 1000 * Math.exp(0.087 + x * (0.177 - 0.087)), 1e-9);
+        assert.equal(forecastOf({ rates: [] }), null);
+    });
+
+    await test('caution: a stall weighs twice, and more while the session stalls too much', () => {
+        const of = (profile, seen) => cautious(viewOf(q, qoeOf(profile), seen)).qoe.stall / qoeOf(profile).stall;
+        near(of('live', undefined), 2);
+        near(of('live', { stalledS: 0.4, playedS: 99.6 }), 2); // below 1 %
+        near(of('live', { stalledS: 2, playedS: 98 }), 2 * 3); // a second above
+        near(of('live', { stalledS: 50, playedS: 50 }), 12);
+        near(of('paper-live', { stalledS: 50, playedS: 50 }), 1);
     });
 }

@@ -13,8 +13,8 @@
  * failure or, for half of the pages, after the second. So pages that lost the daemon at the same chunk
  * of a live stream do not all ask it at the same chunk. Chunks are counted, not seconds.
  *
- * With the option `fallback` a function of the page decides when the daemon does not; its argument is
- * the body of POST /v1/decide.
+ * With the option `fallback` a function of the page decides when the daemon does not; its arguments are
+ * the body of POST /v1/decide, and the seconds that the session has stalled and played.
  *
  * Times are seconds. Bodies are text/plain, so that no request needs a CORS preflight.
  *
@@ -55,9 +55,19 @@ const passes = status => status < 400 || status > 499 || [408, 429].includes(sta
 let turn = 0;       // counts the chunk boundaries of all players on the page
 const outages = {}; // by server: {turn: boundary of the newest request that failed or NaN, failures, why}
 
-/** The levels of a track if only bitrates and heights are known: [kbps, height] of each. */
-export const ladder = pairs => [...new Map(pairs)].sort(([a], [b]) => a - b)
-    .map(([kbps, height]) => ({ kbps, sizes: null, quality: null, height: height || null }));
+/**
+ * The height that decides how much a 16:9 screen magnifies a picture: 720 of 1280 x 536, since its width
+ * fills the screen (src/abr/emulator/quality.h). null: not known.
+ */
+export function heightOf(width, height) {
+    if (!(height > 0)) return null;
+    const [lines, along] = width > 0 && width < height ? [width, height] : [height, width || 0];
+    return Math.max(lines, Math.round(along * 9 / 16));
+}
+
+/** The levels of a track if only bitrates and pictures are known: [kbps, width, height] of each. */
+export const ladder = rows => [...new Map(rows.map(row => [row[0], row]))].sort(([a], [b]) => a - b)
+    .map(([kbps, [, ...size]]) => ({ kbps, sizes: null, quality: null, height: heightOf(...size) }));
 
 const mean = list => list.reduce((a, b) => a + b, 0) / list.length;
 
@@ -97,6 +107,7 @@ export class Core {
     #decision = null;   // latest Answer
     #unsent = null;     // outcome that the daemon has not confirmed
     #history;           // newest outcomes of the session, kept without a session, too
+    #seen;              // what the viewer has seen of it: seconds stalled and played
     #by;                // who chose the current chunk; null: the source has had none
     #arrivedS = NaN;    // when the manifest arrived
     #stall = new StallClock();
@@ -210,6 +221,7 @@ export class Core {
         this.#watching?.abort();
         this.#session = this.#decision = null;
         this.#history = [];
+        this.#seen = { stalledS: 0, playedS: 0 };
         this.#setState({ session: null });
     }
 
@@ -226,10 +238,10 @@ export class Core {
     /** Index of a bitrate on the ladder; -1: not on the ladder. */
     levelOf(kbps) { return this.#track?.levels.findIndex(l => sameRate(l.kbps, kbps)) ?? -1; }
 
-    /** A bitrate is requested that may not be on the ladder; pairs() returns the player's bitrates and heights. */
-    meet(kbps, pairs) {
+    /** A bitrate is requested that may not be on the ladder; rows() returns those of the player (ladder). */
+    meet(kbps, rows) {
         if (this.levelOf(kbps) >= 0) return;
-        const levels = ladder(pairs());
+        const levels = ladder(rows());
         if (levels.every(l => this.levelOf(l.kbps) >= 0)) return; // nothing new, so no second session
         this.reopen();
         this.#track.levels = levels;
@@ -311,7 +323,11 @@ export class Core {
             rebuffer_s: this.#stall.take(now()) };
         this.#emit('chunk', { ...outcome, kbps, buffer_s, by: this.#by });
         const known = this.#unsent = level < 0 ? null : outcome;
-        if (known) this.#history = [...this.#history, known].slice(-8); // the daemon uses as many
+        if (known) {
+            this.#seen.stalledS += before ? outcome.rebuffer_s : 0; // the start is no stall
+            this.#seen.playedS += this.#track.chunkS;
+            this.#history = [...this.#history, known].slice(-8); // the daemon uses as many
+        }
 
         const { chunks } = this.#track;
         if (chunks && chunk >= chunks - 1) {
@@ -507,7 +523,7 @@ export class Core {
             throughput_kbps: history.map(o => o.bytes * 8 / 1000 / o.download_s),
             download_s: history.map(o => o.download_s),
         };
-        const answer = await Promise.race([guard(fallback, question), later(this.#timeoutMs)]);
+        const answer = await Promise.race([guard(fallback, question, { ...this.#seen }), later(this.#timeoutMs)]);
         const level = answer?.level ?? answer, kbps = this.#track?.levels[level]?.kbps;
         if (signal.aborted || this.#decision?.chunk === chunk || !kbps) return;
         this.#decide({ ...answer, chunk, level, kbps, mode: 'local' }, began);

@@ -14,11 +14,13 @@
  * @property {number} kbps
  * @property {number[]|null} sizes bytes of each chunk
  * @property {number[]|null} quality points of each chunk; a single number counts for all chunks
- * @property {number|null} height of the picture [pixels]
+ * @property {number|null} height of the picture on a 16:9 screen [pixels]
  * @property {{url: string, range: string}|null} index place of the index with the sizes (SegmentBase)
  *
  * @typedef {{live: boolean, durationS: number, periods: Period[]}} Manifest
  */
+
+import { heightOf } from './core.js';
 
 /**
  * On a Representation, numbers separated by spaces: `abrd:sizes`, the bytes of its chunks, and
@@ -118,7 +120,7 @@ function readPeriod(mpd, node, i, lastsS, base) {
             kbps: +r.getAttribute('bandwidth') / 1000,
             sizes: readNumbers(r, 'sizes', b => b > 0),
             quality: readNumbers(r, 'quality', q => q >= 0 && q <= 100),
-            height: +(r.getAttribute('height') || set.getAttribute('height')) || null,
+            height: heightOf(...['width', 'height'].map(name => +(r.getAttribute(name) || set.getAttribute(name)))),
             index: indexOf([r, set, node, mpd], base),
         }))
         .sort((a, b) => a.kbps - b.kbps)

@@ -5,13 +5,17 @@
  * @module abrd/observe
  */
 
-import { chunkQoe } from './qoe.js';
-import { HISTORY, lastOf, levelOf, rewardsOf } from './view.js';
+import { forecastOf, harmonic } from './forecast.js';
+import { planOf } from './plan.js';
+import { chunkQoe, chunkRange } from './qoe.js';
+import { HISTORY, LEVELS, lastOf, levelOf, rewardsOf } from './view.js';
 
-const RECENT = 5, UTILITIES = ['linear', 'log', 'pamoe', 'points'];
+const RECENT = 5, UTILITIES = ['linear', 'log', 'pamoe'];
 
 // the layout "full": places in the observation
 const FULL = 128, WEIGHTS = 10, UTILITY = 13, LAST = 28, THROUGHPUT = 40, DOWNLOAD = 48, LEVEL = 56, PER_LEVEL = 6;
+// the layout "plan": behind "full", entries of the session and of each level
+const PLAN = 208, PLAN_LEVEL = 136, PER_PLAN_LEVEL = 6;
 
 const f = Math.fround;
 const clip = (x, low, high) => (x < low ? low : x > high ? high : x);
@@ -34,14 +38,6 @@ function quarterLog(x) {
     const m = single[0], s = f(f(m - 1) / f(m + 1)), q = f(s * s);
     const ln = f(s + f(f(s * q) * f(A + f(q * f(B + f(q * C))))));
     return f(0.25 * f(e + f(PER_LN2 * ln)));
-}
-
-/** Harmonic mean of up to five of `rates` before `end`. */
-function harmonic(rates, end) {
-    const from = Math.max(0, end - RECENT);
-    let sum = 0;
-    for (let i = end - 1; i >= from; i--) sum += 1 / Math.max(rates[i], 1e-3);
-    return (end - from) / sum;
 }
 
 /** Estimated throughput of the next chunk: mean, and a cautious low value; 0: nothing was measured. */
@@ -90,7 +86,7 @@ function putSession(o, view, span) {
     o[8] = live ? 1 : 0;
     o[9] = chunkS / 4;
     for (let i = 0; i < 3; i++) o[WEIGHTS + i] = span.whole > 1e-6 ? span.share[i] / span.whole : 0;
-    o[UTILITY + UTILITIES.indexOf(qoe.utility)] = 1;
+    if (UTILITIES.includes(qoe.utility)) o[UTILITY + UTILITIES.indexOf(qoe.utility)] = 1;
     o[25] = clip(sum(bytes) / (sum(ladder) * chunkS * 125) - 1, -1, 3);
 }
 
@@ -144,8 +140,42 @@ function observeFull(view) {
     return o;
 }
 
+/** The layout "plan": what "full" leaves to be inferred. */
+function observePlan(view) {
+    const { ladder, chunkS, points, last, qoe } = view, inPoints = qoe.utility === 'points', top = points.at(-1) * 0.01;
+    const o = new Float32Array(PLAN), forecast = forecastOf(view);
+    o.set(observeFull(view));
+    const session = o.subarray(FULL), put = (k, entry, x) => { o[PLAN_LEVEL + k * PER_PLAN_LEVEL + entry] = x; };
+    session[3] = last < 0 ? 1 : 0;
+    session[7] = ladder.length / LEVELS;
+    if (inPoints) {
+        session[0] = 1;
+        session[1] = squash(qoe.rise, f(f(qoe.quality) + f(1e-6)));
+        session[2] = squash(qoe.start, f(f(qoe.stall) + f(1e-6)));
+        points.forEach((p, k) => put(k, 0, p * 0.01 / Math.max(top, 0.05)));
+    }
+    if (!forecast) return o;
+    const { mean, spread, later } = forecast, perTop = 1 / ladder.at(-1);
+    session[4] = clip(spread, 0, 3);
+    session[5] = quarterLog(later[later.length >> 1] * perTop);
+    session[6] = quarterLog(later[0] * perTop);
+    const plan = planOf(view, forecast, clip(40 / chunkS, 5, 20)), unit = 1 / linkScale(view, mean);
+    [...[0, 2, 4, 6].map(i => plan.values[i]), plan.mean].forEach((values, i) => {
+        const most = Math.max(...values);
+        values.forEach((v, k) => put(k, 1 + i, f(1 - f(2 * squash((most - v) * unit, 1)))));
+    });
+    return o;
+}
+
+/** What the rewards of a link are divided by: the range of a chunk's, and a tenth of a stall of one chunk. */
+function linkScale(view, kbps) {
+    const { ladder, chunkS, qoe } = view, levels = ladder.map((_, k) => levelOf(view, k));
+    const { low, high } = chunkRange(qoe, levels, chunkS, Math.max(kbps, 1e-3));
+    return high - low + 0.1 * qoe.stall * chunkS + 1e-3 * (qoe.quality + qoe.fall + qoe.stall) + 1e-9;
+}
+
 /**
  * The layouts that policies in the page may read, by their number of entries.
  * @type {Map<number, (view: import('./view.js').View) => Float32Array>}
  */
-export const LAYOUTS = new Map([[FULL, observeFull]]);
+export const LAYOUTS = new Map([[FULL, observeFull], [PLAN, observePlan]]);

@@ -14,6 +14,7 @@
  * @module abrd/policy
  */
 
+import { cautious } from './caution.js';
 import { offered } from './guard.js';
 import { LAYOUTS } from './observe.js';
 import { qoeOf } from './qoe.js';
@@ -146,14 +147,15 @@ export class Policy {
     /**
      * @param {import('./types').Question} question the body of POST /v1/decide
      * @param {string|import('./types').Weights|import('./types').Qoe} weights what its profile means, or a built-in one's name
+     * @param {{stalledS?: number, playedS?: number}} [seen] what the viewer has seen of the session
      */
-    decide(question, weights) {
+    decide(question, weights, seen) {
         const levels = question.ladder_kbps.length;
         if (levels < 2 || levels > Math.min(this.actions, LEVELS))
             throw new Error(`a ladder of ${levels} levels is not one of 2 to ${this.actions}`);
         const qoe = qoeOf(weights);
         if (!qoe) throw new Error('these weights are neither a profile, nor named, nor mu');
-        const view = viewOf(question, qoe), there = offered(view);
+        const view = cautious(viewOf(question, qoe, seen)), there = offered(view);
         const { expert, logits } = this.#forward(this.#observe(view));
         const probabilities = softmax(logits, k => there[k]).slice(0, levels);
         if (!probabilities.every(Number.isFinite)) throw new Error('the weights give no finite value');
@@ -168,7 +170,7 @@ export class Policy {
  * @param {object} [options]
  * @param {string} [options.server] address of the daemon; default: the origin of the page
  * @param {number} [options.refreshS] seconds between requests for new weights (300); 0: only once
- * @returns {{fallback: (question: object) => object|null, refresh: () => Promise<boolean>,
+ * @returns {{fallback: (question: object, seen?: object) => object|null, refresh: () => Promise<boolean>,
  *     ready: Promise<boolean>, stop: () => void, readonly version: number|null}}
  *     fallback returns what Policy.decide returns, or null without weights; ready: whether the
  *     first request gave weights
@@ -204,10 +206,10 @@ export function localPolicy({ server = '', refreshS = 300 } = {}) {
     const timer = refreshS > 0 ? setInterval(refresh, refreshS * 1000) : undefined;
     timer?.unref?.(); // in Node it must not keep the program alive
     return {
-        fallback: question => {
+        fallback: (question, seen) => {
             const { mu, utility, weights: named, profile = usual } = question;
             const weights = mu ? { mu, utility } : named ? { weights: named } : profiles.get(profile);
-            return policy && weights ? policy.decide(question, weights) : null;
+            return policy && weights ? policy.decide(question, weights, seen) : null;
         },
         refresh,
         ready: refresh(),

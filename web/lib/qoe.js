@@ -97,6 +97,18 @@ export function chunkQoe(qoe, now, before, { chunkS, waitS = 0, lowest }) {
     return { quality, change, reward: qoe.quality * quality - qoe.fall * change - wait + low };
 }
 
+/**
+ * The range of a chunk's reward, for sessions that stay at one level on a link that carries `carried` kbit/s.
+ * @param {Qoe} qoe
+ * @param {Level[]} levels
+ */
+export function chunkRange(qoe, levels, chunkS, carried) {
+    const lowest = levels[0].kbps;
+    const worth = levels.map(level => chunkQoe(qoe, level, level,
+        { chunkS, lowest, waitS: chunkS * Math.max(0, level.kbps / carried - 1) }).reward);
+    return { low: worth[0], high: Math.max(...worth) };
+}
+
 const SPAN = 2.66, LEAST = 5;
 
 /** Points of each level from the bitrates alone; quality.h has the curve and its source. */

@@ -47,9 +47,15 @@ export interface Options {
      *  Shaka. */
     abandon?: boolean;
     /** Decides when the daemon does not, within timeoutMs; null: the player decides. */
-    fallback?: (question: Question) => Local | Promise<Local>;
+    fallback?: (question: Question, seen: Seen) => Local | Promise<Local>;
     /** Short for on('decision', ...). */
     onDecision?: (answer: Decision) => void;
+}
+
+/** What the viewer has seen of the session, in seconds; the start is no stall. */
+export interface Seen {
+    stalledS: number;
+    playedS: number;
 }
 
 /** A level, alone or with further members for the event. */

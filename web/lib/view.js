@@ -18,6 +18,10 @@
  * @property {number[]} rates throughput of the last chunks [kbit/s], oldest first
  * @property {number[]} times their download times
  * @property {import('./qoe.js').Qoe} qoe
+ * @property {number} stalledS of the session so far, without the start
+ * @property {number} playedS media of the session so far
+ * @property {number} margin of the guard's forecast, a logarithm; 0: nothing was seen of other sessions
+ * @property {number} startKbps low quantile of first throughputs in this viewer's network; 0: not known
  */
 
 import { chunkQoe, qualityCurve } from './qoe.js';
@@ -28,9 +32,10 @@ export const LEVELS = 12, HISTORY = 8;
 /**
  * @param {import('./types').Question} question the body of POST /v1/decide
  * @param {import('./qoe.js').Qoe} qoe
+ * @param {{stalledS?: number, playedS?: number}} [seen] what the viewer has seen of the session
  * @returns {View}
  */
-export function viewOf(question, qoe) {
+export function viewOf(question, qoe, { stalledS = 0, playedS = 0 } = {}) {
     const { ladder_kbps: ladder, chunk_s: chunkS, chunk = 0, chunks = 0, buffer_s: bufferS,
         buffer_max_s: bufferMaxS = 60, last_level: last = -1, quality, next_quality: now,
         last_quality: lastPoints, next_bytes: bytes, throughput_kbps: rates = [], download_s: times = [] } = question;
@@ -43,6 +48,7 @@ export function viewOf(question, qoe) {
         lastPoints: lastPoints ?? usual[last] ?? 0,
         rates: n ? rates.slice(-n) : [],
         times: n ? times.slice(-n) : [],
+        stalledS, playedS, margin: 0, startKbps: 0,
     };
 }
 
