@@ -110,6 +110,7 @@ export class Core {
     #seen;              // what the viewer has seen of it: seconds stalled and played
     #by;                // who chose the current chunk; null: the source has had none
     #arrivedS = NaN;    // when the manifest arrived
+    #askedS = NaN;      // when the source's first chunk was requested; NaN after its arrival
     #stall = new StallClock();
     #asking = null;     // AbortController of the current request
     #watching = null;   // AbortController of the watch over the current chunk
@@ -203,6 +204,7 @@ export class Core {
         this.#refused = false;
         this.#by = null;
         this.#arrivedS = now();
+        this.#askedS = NaN;
         this.#stall = new StallClock();
         this.enter(null);
     }
@@ -268,7 +270,9 @@ export class Core {
     requested(chunk, kbps, look) {
         const level = this.levelOf(kbps);
         const { level: decided = null, mode, from } = this.#decision?.chunk === chunk ? this.#decision : {};
-        const first = !this.#by, by = this.#by = decided !== level ? 'player' : mode === 'local' ? mode : 'abrd';
+        const first = !this.#by;
+        if (first) this.#askedS = now();
+        const by = this.#by = decided !== level ? 'player' : mode === 'local' ? mode : 'abrd';
         this.#nextChunk = chunk + 1;
         this.#setState({ mode: by, reason: by === 'abrd' ? '' : by === 'player' && decided !== null ?
             'the player chose otherwise' : this.#trouble || 'no decision' });
@@ -319,8 +323,11 @@ export class Core {
         const before = this.#history.at(-1);
         if (before?.chunk === chunk && this.#decision?.chunk === chunk + 1) return true; // arrived twice
         const level = this.levelOf(kbps), buffer_s = Math.min(Math.max(held || 0, 0), most);
+        // before the first chunk there is no picture: the wait for it is the start, and no stall
+        const start_s = now() - this.#askedS;
+        this.#askedS = NaN;
         const outcome = { chunk, level, bytes, download_s: Math.max(download_s || 0, 1e-4),
-            rebuffer_s: this.#stall.take(now()) };
+            rebuffer_s: start_s >= 0 ? Math.max(start_s, download_s || 0) : this.#stall.take(now()) };
         this.#emit('chunk', { ...outcome, kbps, buffer_s, by: this.#by });
         const known = this.#unsent = level < 0 ? null : outcome;
         if (known) {

@@ -176,6 +176,8 @@ export interface Events {
         kbps: number;
         bytes: number;
         download_s: number;
+        /** stall before its arrival; of the source's first chunk the wait since its request, which is the
+         *  start and no stall */
         rebuffer_s: number;
         buffer_s: number;
         by: By;
