@@ -1,6 +1,7 @@
 // record.mjs - what the demo page computes, against figures worked out by hand.
 import assert from 'node:assert/strict';
 
+import { alone } from './alone.mjs';
 import { test } from './harness.mjs';
 import { Recording, capacity } from '../../web/demo/record.js';
 
@@ -92,5 +93,17 @@ export async function recordTests() {
         for (const t of [0, 1, 2, 3]) r.sample(t, 0, null);
         r.arrival(3.5, { chunk: 0, level: 0, bytes: 250000, download_s: 2, rebuffer_s: 0, buffer_s: 4 });
         assert.deepEqual(r.samples.measured, [null, null, 1, 1]);
+    });
+
+    await test('alone: the lowest level on a link without changes', () => {
+        const flat = mbps => ({ time_s: [0, 1000], mbps: [mbps, mbps], rtt_s: 0.1 });
+        const of = (mbps, before = []) => alone(flat(mbps), before, Array(40).fill(150000));
+        const steps = 0.15; // its clock goes in steps
+        near(of(1.2, [15000]).first_s, 0.1 + 0.1 + 0.1 + 1 + 0.3, steps); // two round trips, 15 and 150 kB, the decoder
+        near(of(1.2, [15000]).seen_s, 60 - of(1.2, [15000]).first_s, steps); // it never stands still
+        // 8.1 s for each 4 s of video: seven chunks come, the last at 56.7 s
+        near(of(0.15).seen_s, 6 * 4 + (60 - 56.7), steps);
+        assert.ok(of(100).seen_s < 60 && of(100).seen_s > 59);
+        assert.equal(of(0.01).seen_s, 0);
     });
 }
