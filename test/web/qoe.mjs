@@ -48,6 +48,15 @@ export async function qoeTests() {
         const tall = qualityCurve([300, 3000, 40000]);
         near(tall[0], 100 - 16.1 * 2.66 - 1.75 * 2.66 ** 3);
         assert.ok(tall[1] > tall[0] && tall[1] < 100);
+
+        // a height caps its level, the one below it, and all by that of the top
+        const heights = qualityCurve([1000, 1000 * Math.E, 4000], [1080, 540, 1080]);
+        near(heights[2], 100);
+        near(heights[1], 100 - 17);
+        assert.ok(heights[0] < heights[1]);
+        const low = qualityCurve([1000, 1000 * Math.E], [270, 540]);
+        near(low[1], 83);
+        near(low[0], Math.min(0.83 * (100 - 16.1 - 1.75), 100 - 17 * 2 ** 1.1));
     });
 
     await test('view: the quality of a chunk, then of its level, then the curve', () => {

@@ -48,7 +48,7 @@ export class Recording {
         this.session = session;
         this.qoe = qoeOf(session.qoe) ?? this.qoe;
         this.ladder = session.ladder_kbps ?? this.ladder;
-        this.#points = session.quality ?? qualityCurve(this.ladder);
+        this.#points = session.quality ?? qualityCurve(this.ladder, session.height);
     }
 
     decision(answer) { this.#decisions.set(answer.chunk, answer); }

@@ -109,13 +109,25 @@ export function chunkRange(qoe, levels, chunkS, carried) {
     return { low: worth[0], high: Math.max(...worth) };
 }
 
-const SPAN = 2.66, LEAST = 5;
+const SPAN = 2.66, LEAST = 5, SCREEN = 1080;
 
-/** Points of each level from the bitrates alone; quality.h has the curve and its source. */
-export function qualityCurve(ladder) {
+/** What a picture of that height [pixels] has at most on a screen of SCREEN lines. */
+const cap = height => (height >= SCREEN ? 100 : Math.max(100 - 17 * Math.log2(SCREEN / height) ** 1.1, LEAST));
+
+/**
+ * Points of each level from bitrates and heights alone; quality.h has the curve and its source.
+ * @param {number[]} ladder
+ * @param {number[]} [heights] absent: not known, then the top level has 100 points
+ */
+export function qualityCurve(ladder, heights) {
     const top = ladder.at(-1), span = Math.log(top / ladder[0]), unit = span > SPAN ? SPAN / span : 1;
-    return ladder.map(kbps => {
+    const share = heights ? cap(heights.at(-1)) / 100 : 1;
+    const points = ladder.map(kbps => {
         const x = unit * Math.log(top / kbps);
-        return Math.max(100 - x * (16.1 + 1.75 * x * x), LEAST);
+        return Math.max(share * (100 - x * (16.1 + 1.75 * x * x)), LEAST);
     });
+    // from the top: a level is capped by its own height, and by the levels above it
+    for (let k = ladder.length - 1; heights && k >= 0; k--)
+        points[k] = Math.min(points[k], cap(heights[k]), points[k + 1] ?? 100);
+    return points;
 }

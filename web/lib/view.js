@@ -37,10 +37,10 @@ export const LEVELS = 12, HISTORY = 8;
  */
 export function viewOf(question, qoe, { stalledS = 0, playedS = 0 } = {}) {
     const { ladder_kbps: ladder, chunk_s: chunkS, chunk = 0, chunks = 0, buffer_s: bufferS,
-        buffer_max_s: bufferMaxS = 60, last_level: last = -1, quality, next_quality: now,
+        buffer_max_s: bufferMaxS = 60, last_level: last = -1, quality, height, next_quality: now,
         last_quality: lastPoints, next_bytes: bytes, throughput_kbps: rates = [], download_s: times = [] } = question;
     // the best source there is
-    const usual = quality ?? qualityCurve(ladder), n = Math.min(rates.length, HISTORY);
+    const usual = quality ?? qualityCurve(ladder, height), n = Math.min(rates.length, HISTORY);
     return {
         ladder, chunkS, chunk, chunks, bufferS, bufferMaxS, last, qoe,
         bytes: ladder.map((kbps, k) => (bytes?.[k] > 0 ? bytes[k] : kbps * 1000 / 8 * chunkS)),
