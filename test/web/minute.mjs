@@ -59,6 +59,8 @@ const fixed = (x, digits) => (x === null || isNaN(x) ? '-' : x.toFixed(digits));
 if (SHOTS) fs.mkdirSync(SHOTS, { recursive: true });
 const daemon = await new Daemon({ explore: 0, learn: 'off', ...(POLICY && { policy: path.resolve(POLICY) }) }).start();
 const browser = await launch();
+for (const signal of ['SIGINT', 'SIGTERM'])
+    process.once(signal, () => Promise.all([browser.close(), daemon.stop()]).finally(() => process.exit(130)));
 let failed = 0, starved = 0, rows = 0;
 try {
     const four = async () => {
