@@ -16,6 +16,10 @@ static const double SHORT_BUFFER_S = 12.0;
 static const int LEAST_CHUNKS = 10;
 /* mean throughput of a link, of the top rate of a drawn ladder */
 static const double LINK_LEAST = 0.04, LINK_MOST = 2.5;
+/* Episodes on a drawn ladder: the link is scaled to the ladder. In the others a ladder is drawn that suits
+ * the link as it was recorded: what a rate says about the kind of the link must stay true. */
+static const double SCALED = 0.4;
+static const int TRIES = 8; /* to find such a ladder */
 
 /* Everything that an episode depends on. Plain bytes, except player.emu.world, which state_put sets to
  * its own world. */
@@ -168,6 +172,27 @@ static int draw_skip(struct abr_env *m)
     return left < chunks ? chunks - left : 0;
 }
 
+static int draw_ladder(struct abr_env *m)
+{
+    return 1 + (int)rng_below(&m->s.rng, (uint32_t)m->worlds->n_videos - 1);
+}
+
+/* A link on which there is something to decide: it carries the lowest level, and not ten times all. */
+static bool suits(const struct video *v, double mbps)
+{
+    double top_mbps = v->ladder_kbps[v->levels - 1] / 1e3;
+    return mbps > 1.1 * v->ladder_kbps[0] / 1e3 && mbps > LINK_LEAST * top_mbps &&
+           mbps < LINK_MOST * top_mbps;
+}
+
+/* From links that carry little more than the lowest level to those that carry all. */
+static double draw_mbps(struct abr_env *m, const struct video *v)
+{
+    double top_mbps = v->ladder_kbps[v->levels - 1] / 1e3, low_mbps = v->ladder_kbps[0] / 1e3;
+    double mbps = top_mbps * log_uniform(&m->s.rng, LINK_LEAST, LINK_MOST);
+    return mbps < 1.1 * low_mbps ? low_mbps * log_uniform(&m->s.rng, 1.1, 4.0) : mbps;
+}
+
 static void choose_world(struct abr_env *m)
 {
     struct state *s = &m->s;
@@ -180,14 +205,12 @@ static void choose_world(struct abr_env *m)
     s->emu = m->cfg->emu;
 
     if (w->n_videos > 1 && chance(&s->rng, m->cfg->ladders)) {
-        s->video = 1 + (int)rng_below(&s->rng, (uint32_t)w->n_videos - 1);
-        /* from links that carry little more than the lowest level to those that carry all */
-        const struct video *v = w->videos[s->video];
-        double top_mbps = v->ladder_kbps[v->levels - 1] / 1e3;
-        double low_mbps = v->ladder_kbps[0] / 1e3;
-        double mbps = top_mbps * log_uniform(&s->rng, LINK_LEAST, LINK_MOST);
-        if (mbps < 1.1 * low_mbps) mbps = low_mbps * log_uniform(&s->rng, 1.1, 4.0);
-        s->emu.bandwidth_x *= mbps / trace_mean_mbps(w->traces[s->trace]);
+        double mbps = trace_mean_mbps(w->traces[s->trace]);
+        s->video = draw_ladder(m);
+        for (int i = 0; i < TRIES && !suits(w->videos[s->video], mbps); i++)
+            s->video = draw_ladder(m);
+        if (chance(&s->rng, SCALED) || !suits(w->videos[s->video], mbps))
+            s->emu.bandwidth_x *= draw_mbps(m, w->videos[s->video]) / mbps;
     }
     s->drawn_player = chance(&s->rng, m->cfg->players);
     if (s->drawn_player) {
