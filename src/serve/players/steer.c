@@ -170,6 +170,8 @@ static struct question question_of(const struct player *p, const struct video *v
     const int64_t *bytes = video_chunk(v, q.chunk);
     for (int k = 0; k < v->levels; k++)
         q.next_bytes[k] = (double)bytes[k];
+    q.has_next_quality = v->points != NULL;
+    if (q.has_next_quality) video_points(q.next_quality, v, q.chunk);
     return q;
 }
 
@@ -302,6 +304,15 @@ int steer_ask(struct steer_told *told, struct clients *clients, struct service *
     }
 }
 
+/* What the manifest, or the video's own files, say of the quality. */
+static void open_quality(struct session_open *in, const struct video *v)
+{
+    in->quality_from = v->quality == QUALITY_CURVE ? QUALITY_CURVE : QUALITY_LEVEL;
+    if (in->quality_from == QUALITY_LEVEL)
+        memcpy(in->quality, v->level_points, sizeof in->quality);
+    if (in->has_next_quality) video_points(in->next_quality, v, 0);
+}
+
 int steer_open(struct clients *clients, struct service *s, struct service_worker *w,
                const struct video *video, const struct cmcd *c, struct err *e)
 {
@@ -314,7 +325,9 @@ int steer_open(struct clients *clients, struct service *s, struct service_worker
                               .chunk_s = video->chunk_s,
                               .chunks = c->live ? 0 : video->chunks,
                               .buffer_max_s = fmax(BUFFER_MAX_S, video->chunk_s),
-                              .has_next = true};
+                              .has_next = true,
+                              .has_next_quality = video->points != NULL};
+    open_quality(&in, video);
     memcpy(in.ladder_kbps, video->ladder_kbps, sizeof in.ladder_kbps);
     snprintf(in.content_id, sizeof in.content_id, "%s", c->cid);
     const int64_t *bytes = video_chunk(video, 0);

@@ -3,6 +3,7 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "support/served.h"
@@ -56,6 +57,29 @@ static struct history history(void)
     struct history h;
     ck_assert_int_eq(service_history(&h, f.service, told.session, NULL), 0);
     return h;
+}
+
+/* The quality that the manifest or the video's files state is that of the session. */
+TEST(a_session_has_the_quality_of_its_video)
+{
+    for (int i = 0; i < 6; i++)
+        video->level_points[i] = 10 * i + 5;
+    video->quality = QUALITY_CHUNK;
+    video->points = calloc(8 * 6, sizeof *video->points);
+    for (int i = 0; i < 8 * 6; i++)
+        video->points[i] = (float)i;
+    ck_assert_int_eq(ask("sid=\"q\",ot=v,br=300,bl=0", "0-1.m4s", 1), 0);
+    ck_assert_int_eq(ask("sid=\"q\",ot=v,br=300,bl=4000", "0-2.m4s", 3), 0);
+    struct history h = history();
+    ck_assert_int_eq(h.open.quality_from, QUALITY_LEVEL);
+    ck_assert_double_eq(h.open.quality[5], 55);
+    ck_assert_int_gt(h.n, 1);
+    for (int i = 0; i < h.n; i++) {
+        const struct history_step *x = &h.steps[i];
+        int level = x->reported ? x->level : x->decided_level;
+        ck_assert_double_eq(x->quality, x->chunk * 6 + level);
+    }
+    service_history_free(&h);
 }
 
 static int sessions_opened(void)
@@ -416,7 +440,8 @@ TEST(a_session_that_went_silent_is_opened_again)
 }
 
 SUITE_SET_UP(serve_players_steer, 0, setup, teardown,
-             a_request_for_a_chunk_caps_the_next_one, sound_is_added_to_the_cap,
+             a_request_for_a_chunk_caps_the_next_one,
+             a_session_has_the_quality_of_its_video, sound_is_added_to_the_cap,
              a_stall_is_what_the_download_outlasted_the_buffer_by,
              a_stall_is_what_he_says, a_stall_is_what_a_report_said,
              who_did_not_starve_had_no_stall,
