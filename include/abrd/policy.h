@@ -20,7 +20,8 @@
  *   }
  *
  * Stable while ABRD_API is the same: structs with members keep them and their order, and functions keep
- * their meaning. All other structs are opaque. The header is C and C++.
+ * their meaning. All other structs are opaque. The header is C and C++. Code for API 1 compiles: API 2
+ * added members at the end of abrd_viewer and abrd_decision, quality, and profiles in points.
  *
  * Units: kbit/s, seconds, bytes, as named.
  * Errors: NULL or a negative code, with the reason in *e (which may be NULL). The first error stays
@@ -40,7 +41,7 @@
 extern "C" {
 #endif
 
-#define ABRD_API 1
+#define ABRD_API 2
 #define ABRD_LEVELS 12 /* longest ladder */
 
 enum abrd_code {
@@ -80,20 +81,44 @@ struct abrd_video *abrd_video_new(const double *ladder_kbps, int levels, double 
                                   int chunks, const int64_t *bytes, struct abrd_error *e);
 void abrd_video_free(struct abrd_video *v);
 
+/* Quality is in points, 0 .. 100, the scale of VMAF. It is that of the chunk where it is known, else
+ * that of the level, else a curve of the ladder's bitrates. */
+enum abrd_quality { ABRD_CURVE, ABRD_LEVEL, ABRD_CHUNK };
+
+/* Call these before the first session of the video. All is copied. level (levels): quality of each
+ * level; NULL: the curve. chunk (chunks, levels): of each chunk, row by row, NAN where it is unknown;
+ * NULL: unknown. Hundredths count. */
+int abrd_video_set_quality(struct abrd_video *v, const double *level, const double *chunk,
+                           struct abrd_error *e);
+/* Heights of the levels' pictures for the curve (levels), 16 .. 8640 pixels. Without effect on levels
+ * whose quality is set. */
+int abrd_video_set_heights(struct abrd_video *v, const int *height, struct abrd_error *e);
+
 /* ---- the viewer */
 
-enum abrd_utility { ABRD_LINEAR, ABRD_LOG };
+enum abrd_utility { ABRD_LINEAR, ABRD_LOG, ABRD_POINTS };
 
-/* QoE of a chunk = quality q(bitrate) - switches |change of q| - stalls * seconds stalled. q is the
- * bitrate in Mbit/s, or with ABRD_LOG the logarithm of the bitrate over the lowest one. */
+/* ABRD_POINTS: quality, switches, stalls and startup are weights relative to the profile "standard",
+ * 0 .. 100. With weight 1 each, the QoE of a chunk of 4 s with q points is
+ *
+ *   0.8469 q - 1.0610 fall of q - 28.7959 seconds stalled - 7.1990 seconds before the first picture
+ *
+ * ABRD_LINEAR, ABRD_LOG: the papers' weights, 0 .. 1000. QoE of a chunk = quality q(bitrate)
+ * - switches |change of q| - stalls * seconds stalled. q is the bitrate in Mbit/s, or with ABRD_LOG the
+ * logarithm of the bitrate over the lowest one. startup is not used. */
 struct abrd_viewer {
-    double quality, switches, stalls; /* 0 .. 1000, not all zero */
+    double quality, switches, stalls; /* not all weights are zero */
     int utility;                      /* enum abrd_utility */
     double buffer_max_s; /* the most media that the player holds: a chunk .. an hour */
+    double startup;
+    /* Ceilings, which bound what a decision may risk; 0: none. */
+    double stall_ratio_max; /* of stalled / (stalled + played): 0.0001 .. 0.5 */
+    double startup_max_s;   /* of the wait for the first picture: 0.1 .. 60 */
 };
 
-/* The papers' weights per Mbit/s, with a buffer of 60 s: "paper-documentary" or "documentary",
- * "paper-live" or "live", "paper-news" or "news", "pensieve". Other names give pensieve. */
+/* In points: "standard", "documentary", "live", "news", "sports", "lecture". The papers' weights:
+ * "paper-documentary", "paper-live", "paper-news", "pensieve". With a buffer of 60 s and the daemon's
+ * default ceilings; other names give standard. */
 struct abrd_viewer abrd_viewer_named(const char *profile);
 
 /* ---- deciding */
@@ -107,6 +132,8 @@ struct abrd_decision {
     double value; /* expected sum of QoE from here, discounted */
     double
         probability[ABRD_LEVELS]; /* of each level; the decision is the most likely one */
+    double quality;               /* points of the level */
+    int quality_from;             /* enum abrd_quality */
 };
 
 struct abrd_outcome {
@@ -139,9 +166,15 @@ int abrd_session_seek(struct abrd_session *s, int chunk, struct abrd_error *e);
 int abrd_session_sizes(struct abrd_session *s, const int64_t *bytes,
                        struct abrd_error *e);
 
-/* The number of reported chunks, and the sum of their QoE. */
+/* Quality of the next chunk (levels), when the video's table lacks it; NAN: unknown. Valid until the
+ * report. */
+int abrd_session_next_quality(struct abrd_session *s, const double *points,
+                              struct abrd_error *e);
+
+/* The number of reported chunks, the sum of their QoE, and their mean quality in points. */
 int abrd_session_chunks(const struct abrd_session *s);
 double abrd_session_qoe(const struct abrd_session *s);
+double abrd_session_quality(const struct abrd_session *s);
 
 /* ---- the emulator: a player on a trace-driven link, as in Pensieve */
 

@@ -21,6 +21,11 @@ SAME(RANGE);
 SAME(ABSENT);
 SAME(CORRUPT);
 SAME(NUMERIC);
+#define SAME_QUALITY(from) \
+    _Static_assert((int)ABRD_##from == (int)QUALITY_##from, "and the sources")
+SAME_QUALITY(CURVE);
+SAME_QUALITY(LEVEL);
+SAME_QUALITY(CHUNK);
 
 int abrd_fail(struct abrd_error *e, int code, const char *fmt, ...)
 {
@@ -170,6 +175,7 @@ struct abrd_video *abrd_video_new(const double *ladder_kbps, int levels, double 
     v->chunk_s = chunk_s;
     memcpy(v->ladder_kbps, ladder_kbps, (size_t)levels * sizeof *ladder_kbps);
     if (v->bytes) memcpy(v->bytes, bytes, n * sizeof *bytes);
+    quality_curve(v->level_points, v->ladder_kbps, NULL, levels);
     return v;
 }
 
@@ -177,41 +183,122 @@ void abrd_video_free(struct abrd_video *v)
 {
     if (!v) return;
     free(v->bytes);
+    free(v->points);
     free(v);
+}
+
+/* unknown: NaN is allowed. */
+static int check_points(const double *points, size_t n, bool unknown, const char *name,
+                        struct abrd_error *e)
+{
+    for (size_t i = 0; i < n; i++) {
+        char what[40];
+        if (unknown && isnan(points[i])) continue;
+        snprintf(what, sizeof what, "%s[%zu]", name, i);
+        if (abrd_policy_within(points[i], 0, QOE_POINTS_MAX, what, e)) return ABRD_RANGE;
+    }
+    return 0;
+}
+
+/* As the daemon keeps the quality of a chunk. NaN stays. */
+static double hundredths(double points)
+{
+    return round(points * 100) / 100;
+}
+
+int abrd_video_set_quality(struct abrd_video *v, const double *level, const double *chunk,
+                           struct abrd_error *e)
+{
+    size_t n = (size_t)v->chunks * (size_t)v->levels;
+    int rc = level ? check_points(level, (size_t)v->levels, false, "level", e) : 0;
+    if (!rc && chunk) rc = check_points(chunk, n, true, "chunk", e);
+    if (rc) return rc;
+    if (chunk && n && !v->points) {
+        v->points = calloc(n, sizeof *v->points);
+        if (!v->points)
+            return abrd_fail(e, ABRD_MEMORY, "no memory for the quality of %d chunks",
+                             v->chunks);
+    }
+    for (size_t i = 0; chunk && i < n; i++)
+        v->points[i] = hundredths(chunk[i]);
+    if (level) memcpy(v->level_points, level, (size_t)v->levels * sizeof *level);
+    v->stated |= level != NULL;
+    return 0;
+}
+
+int abrd_video_set_heights(struct abrd_video *v, const int *height, struct abrd_error *e)
+{
+    for (int k = 0; k < v->levels; k++) {
+        char what[40];
+        snprintf(what, sizeof what, "height[%d]", k);
+        int rc = abrd_policy_within(height[k], QUALITY_HEIGHT_MIN, QUALITY_HEIGHT_MAX,
+                                    what, e);
+        if (rc) return rc;
+    }
+    if (!v->stated) quality_curve(v->level_points, v->ladder_kbps, height, v->levels);
+    return 0;
 }
 
 /* ---- the viewer ---- */
 
 struct abrd_viewer abrd_viewer_named(const char *profile)
 {
-    const struct qoe *q = &qoe_find("pensieve")->qoe;
-    for (int i = 0; i < QOE_PAPERS; i++) {
-        const char *name = qoe_papers[i].name;
-        const char *bare = strncmp(name, "paper-", 6) ? name : name + 6;
-        if (!strcmp(profile, name) || !strcmp(profile, bare)) q = &qoe_papers[i].qoe;
-    }
-    return (struct abrd_viewer){.quality = q->mu_quality,
-                                .switches = q->mu_switch,
-                                .stalls = q->mu_stall,
-                                .utility = ABRD_LINEAR,
-                                .buffer_max_s = 60};
+    const struct qoe_profile *p = qoe_find(profile);
+    const struct qoe *q = p ? &p->qoe : qoe_standard();
+    bool points = q->utility == QOE_POINTS;
+    double w[QOE_WEIGHTS] = {q->mu_quality, q->mu_switch, q->mu_stall, 0};
+    if (points) qoe_weights(w, q);
+    for (int i = 0; i < QOE_WEIGHTS; i++)
+        w[i] = round(w[i] * 1e9) / 1e9; /* of the last bit of a division */
+    return (struct abrd_viewer){.quality = w[0],
+                                .switches = w[1],
+                                .stalls = w[2],
+                                .utility = points ? ABRD_POINTS : ABRD_LINEAR,
+                                .buffer_max_s = 60,
+                                .startup = w[3],
+                                .stall_ratio_max = q->stall_ratio_max,
+                                .startup_max_s = q->startup_max_s};
+}
+
+static int ceiling(double v, double lo, double hi, const char *what, struct abrd_error *e)
+{
+    if (v == 0 || (v >= lo && v <= hi)) return 0;
+    return abrd_fail(e, ABRD_RANGE, "%s: %g is neither 0, for none, nor within %g .. %g",
+                     what, v, lo, hi);
 }
 
 static int viewer(struct qoe *out, const struct abrd_viewer *who, double chunk_s,
                   struct abrd_error *e)
 {
-    int rc = abrd_policy_within(who->quality, 0, QOE_MU_MAX, "quality", e);
-    if (!rc) rc = abrd_policy_within(who->switches, 0, QOE_MU_MAX, "switches", e);
-    if (!rc) rc = abrd_policy_within(who->stalls, 0, QOE_MU_MAX, "stalls", e);
-    if (!rc) rc = abrd_policy_within(who->utility, ABRD_LINEAR, ABRD_LOG, "utility", e);
+    bool points = who->utility == ABRD_POINTS;
+    /* a profile's weights are divided by those of `standard`, which rounds */
+    double most = points ? QOE_WEIGHT_MAX * (1 + 1e-9) : QOE_MU_MAX,
+           startup = points ? who->startup : 0;
+    int rc = abrd_policy_within(who->utility, ABRD_LINEAR, ABRD_POINTS, "utility", e);
+    if (!rc) rc = abrd_policy_within(who->quality, 0, most, "quality", e);
+    if (!rc) rc = abrd_policy_within(who->switches, 0, most, "switches", e);
+    if (!rc) rc = abrd_policy_within(who->stalls, 0, most, "stalls", e);
+    if (!rc) rc = abrd_policy_within(startup, 0, most, "startup", e);
     if (!rc)
         rc = abrd_policy_within(who->buffer_max_s, chunk_s, VIEW_BUFFER_S_MAX,
                                 "buffer_max_s", e);
-    if (!rc && !(who->quality + who->switches + who->stalls > 0))
+    if (!rc && !(who->quality + who->switches + who->stalls + startup > 0))
         rc = abrd_fail(e, ABRD_RANGE, "quality: a viewer has to value something");
+    if (!rc)
+        rc = ceiling(who->stall_ratio_max, QOE_STALL_RATIO_MIN, QOE_STALL_RATIO_MAX,
+                     "stall_ratio_max", e);
+    if (!rc)
+        rc = ceiling(who->startup_max_s, QOE_STARTUP_S_MIN, QOE_STARTUP_S_MAX,
+                     "startup_max_s", e);
     if (rc) return rc;
-    *out = qoe_of_mu(who->quality, who->switches, who->stalls,
-                     who->utility == ABRD_LOG ? QOE_LOG : QOE_LINEAR);
+    if (points)
+        *out = qoe_of_weights(
+            (double[]){who->quality, who->switches, who->stalls, who->startup});
+    else
+        *out = qoe_of_mu(who->quality, who->switches, who->stalls,
+                         who->utility == ABRD_LOG ? QOE_LOG : QOE_LINEAR);
+    out->stall_ratio_max = who->stall_ratio_max;
+    out->startup_max_s = who->startup_max_s;
     return 0;
 }
 
@@ -221,11 +308,20 @@ struct abrd_session {
     const struct abrd_policy *policy;
     const struct abrd_video *video;
     struct view view;
+    enum quality_source from[VIEW_LEVELS]; /* of view.points */
     int reported;
-    double qoe;
+    double qoe, quality; /* sums */
 };
 
-/* The sizes of the next chunk in the table. */
+static void set_points(struct abrd_session *s, int level, double chunk_points)
+{
+    const struct abrd_video *v = s->video;
+    bool known = !isnan(chunk_points);
+    s->view.points[level] = known ? chunk_points : v->level_points[level];
+    s->from[level] = known ? QUALITY_CHUNK : v->stated ? QUALITY_LEVEL : QUALITY_CURVE;
+}
+
+/* The sizes and the quality of the next chunk in the table. */
 static void abrd_policy_look_ahead(struct abrd_session *s)
 {
     const struct abrd_video *v = s->video;
@@ -235,6 +331,12 @@ static void abrd_policy_look_ahead(struct abrd_session *s)
             known
                 ? (double)v->bytes[(size_t)s->view.chunk * (size_t)v->levels + (size_t)k]
                 : 0.0;
+    known = v->points && s->view.chunk < v->chunks;
+    for (int k = 0; k < v->levels; k++)
+        set_points(s, k,
+                   known
+                       ? v->points[(size_t)s->view.chunk * (size_t)v->levels + (size_t)k]
+                       : (double)NAN);
 }
 
 struct abrd_session *abrd_session_new(const struct abrd_policy *p,
@@ -281,7 +383,10 @@ static int check_end(const struct abrd_session *s, struct abrd_error *e)
 int abrd_session_decide(const struct abrd_session *s, double buffer_s,
                         struct abrd_decision *out, struct abrd_error *e)
 {
-    *out = (struct abrd_decision){.chunk = s->view.chunk, .kbps = s->view.ladder_kbps[0]};
+    *out = (struct abrd_decision){.chunk = s->view.chunk,
+                                  .kbps = s->view.ladder_kbps[0],
+                                  .quality = s->view.points[0],
+                                  .quality_from = (int)s->from[0]};
     int rc = check_end(s, e);
     if (!rc) rc = abrd_policy_within(buffer_s, 0, VIEW_BUFFER_S_MAX, "buffer_s", e);
     if (rc) return rc;
@@ -297,6 +402,8 @@ int abrd_session_decide(const struct abrd_session *s, double buffer_s,
     out->kbps = v.ladder_kbps[c.action];
     out->expert = c.expert;
     out->value = (double)c.value;
+    out->quality = v.points[c.action];
+    out->quality_from = (int)s->from[c.action];
     for (int k = 0; k < v.levels; k++)
         out->probability[k] = (double)c.prob[k];
     return 0;
@@ -316,9 +423,10 @@ int abrd_session_report(struct abrd_session *s, const struct abrd_outcome *o,
     if (rc) return rc;
 
     struct qoe_level now = {v->ladder_kbps[o->level], v->points[o->level]};
-    s->qoe += qoe_chunk(&v->qoe, now, view_last(v), v->chunk_s, o->stall_s,
-                        v->ladder_kbps[0])
-                  .reward;
+    s->qoe +=
+        qoe_chunk(&v->qoe, now, view_last(v), v->chunk_s, o->stall_s, v->ladder_kbps[0])
+            .reward;
+    s->quality += now.points;
     s->reported++;
     view_push(v, o->bytes, o->download_s);
     v->last_level = o->level;
@@ -348,6 +456,16 @@ int abrd_session_sizes(struct abrd_session *s, const int64_t *bytes, struct abrd
     return rc;
 }
 
+int abrd_session_next_quality(struct abrd_session *s, const double *points,
+                              struct abrd_error *e)
+{
+    int rc = check_end(s, e);
+    if (!rc) rc = check_points(points, (size_t)s->view.levels, true, "points", e);
+    for (int k = 0; !rc && k < s->view.levels; k++)
+        set_points(s, k, hundredths(points[k]));
+    return rc;
+}
+
 int abrd_session_chunks(const struct abrd_session *s)
 {
     return s->reported;
@@ -356,4 +474,9 @@ int abrd_session_chunks(const struct abrd_session *s)
 double abrd_session_qoe(const struct abrd_session *s)
 {
     return s->qoe;
+}
+
+double abrd_session_quality(const struct abrd_session *s)
+{
+    return s->reported ? s->quality / s->reported : 0;
 }

@@ -96,8 +96,10 @@ static int same(void *ctx, const struct replay_step *step, struct err *e)
 
 TEST(it_plays_as_eval_does)
 {
-    static const char *const profiles[] = {"paper-documentary", "paper-live", "paper-news",
-                                           "pensieve"};
+    static const char *const profiles[] = {"documentary", "live", "news", "pensieve"};
+    ck_assert_double_eq(abrd_viewer_named("news").quality, 1.5);
+    ck_assert_double_eq(abrd_viewer_named("paper-news").quality, 6);
+    ck_assert_int_eq(abrd_viewer_named("nobody").utility, ABRD_POINTS);
     int64_t bytes[CHUNKS * LEVELS];
     double time_s[ROWS], mbps[ROWS];
     sizes(bytes);
@@ -149,6 +151,7 @@ TEST(live_seeks_and_sizes)
     struct abrd_policy *p = abrd_policy_load(file, NULL);
     struct abrd_video *v = abrd_video_new(ladder, LEVELS, 2, 0, NULL, NULL);
     struct abrd_viewer who = abrd_viewer_named("live");
+    who = abrd_viewer_named("paper-live");
     who.utility = ABRD_LOG;
     struct abrd_session *s = abrd_session_new(p, v, &who, NULL);
     const struct abrd_outcome o = {2, 300000, 1.5, .25};
@@ -211,8 +214,9 @@ TEST(what_is_wrong_is_named)
     struct abrd_video *v = abrd_video_new(ladder, LEVELS, 4, 2, NULL, NULL),
                       *live = abrd_video_new(ladder, LEVELS, 4, 0, NULL, NULL);
     struct abrd_viewer who = abrd_viewer_named("no such name");
-    ck_assert_double_eq(who.stalls, 4.3);
-    who.quality = who.switches = who.stalls = 0;
+    ck_assert_double_eq(who.stalls, 1);
+    ck_assert_int_eq(who.utility, ABRD_POINTS);
+    who.quality = who.switches = who.stalls = who.startup = 0;
     ck_assert_ptr_null(abrd_session_new(p, v, &who, &e));
     told(&e, ABRD_RANGE, "quality: ");
     who = abrd_viewer_named("news");
@@ -295,6 +299,75 @@ TEST(weights_from_memory_are_the_same)
     abrd_policy_free(q);
 }
 
+TEST(quality_is_of_the_chunk_the_level_or_the_curve)
+{
+    struct abrd_error e = {0};
+    struct abrd_policy *p = abrd_policy_load(file, NULL);
+    struct abrd_video *v = abrd_video_new(ladder, LEVELS, 4, 3, NULL, NULL);
+    struct abrd_viewer who = abrd_viewer_named("standard");
+    struct abrd_session *s = abrd_session_new(p, v, &who, NULL);
+    struct abrd_decision d;
+    double curve[LEVELS];
+    quality_curve(curve, ladder, NULL, LEVELS);
+    ck_assert_int_eq(abrd_session_decide(s, 0, &d, NULL), 0);
+    ck_assert_int_eq(d.quality_from, ABRD_CURVE);
+    ck_assert_double_eq(d.quality, curve[d.level]);
+    abrd_session_free(s);
+
+    const double level[LEVELS] = {10, 20, 30, 40, 50, 60};
+    double chunk[3 * LEVELS];
+    for (int i = 0; i < 3 * LEVELS; i++)
+        chunk[i] = i < LEVELS ? 70.004 + i : (double)NAN;
+    ck_assert_int_eq(abrd_video_set_quality(v, level, chunk, NULL), 0);
+    const int height[LEVELS] = {144, 240, 360, 480, 720, 1080};
+    ck_assert_int_eq(abrd_video_set_heights(v, height, NULL),
+                     0); /* not those that are set */
+    s = abrd_session_new(p, v, &who, NULL);
+    ck_assert_int_eq(abrd_session_decide(s, 0, &d, NULL), 0);
+    ck_assert_int_eq(d.quality_from, ABRD_CHUNK);
+    ck_assert_double_eq(d.quality, 70 + d.level);
+    struct abrd_outcome o = {5, 300000, 1, 2};
+    ck_assert_int_eq(abrd_session_report(s, &o, NULL), 0);
+    ck_assert_int_eq(abrd_session_decide(s, 4, &d, NULL), 0);
+    ck_assert_int_eq(d.quality_from, ABRD_LEVEL);
+    ck_assert_double_eq(d.quality, level[d.level]);
+    o = (struct abrd_outcome){0, 300000, 1, 0};
+    ck_assert_int_eq(abrd_session_report(s, &o, NULL), 0);
+    ck_assert_double_eq_tol(abrd_session_quality(s), (75 + 10) / 2., 1e-12);
+    const struct qoe *k = qoe_standard();
+    ck_assert_double_eq_tol(abrd_session_qoe(s),
+                            k->mu_quality * 85 - k->mu_start * 2 - k->mu_switch * 65,
+                            1e-9);
+    double next[LEVELS] = {1, 2, 3, 4, 5, 101};
+    ck_assert_int_eq(abrd_session_next_quality(s, next, &e), ABRD_RANGE);
+    ck_assert_ptr_nonnull(strstr(e.text, "points[5]"));
+    next[5] = (double)NAN;
+    ck_assert_int_eq(abrd_session_next_quality(s, next, NULL), 0);
+    ck_assert_int_eq(abrd_session_decide(s, 4, &d, NULL), 0);
+    ck_assert_int_eq(d.quality_from, d.level == 5 ? ABRD_LEVEL : ABRD_CHUNK);
+    ck_assert_double_eq(d.quality, d.level == 5 ? 60 : d.level + 1);
+    abrd_session_free(s);
+
+    /* weights and ceilings have limits */
+    e = (struct abrd_error){0};
+    who.startup = 101;
+    ck_assert_ptr_null(abrd_session_new(p, v, &who, &e));
+    ck_assert_ptr_nonnull(strstr(e.text, "startup"));
+    who = abrd_viewer_named("standard");
+    who.stall_ratio_max = .7;
+    e = (struct abrd_error){0};
+    ck_assert_ptr_null(abrd_session_new(p, v, &who, &e));
+    ck_assert_ptr_nonnull(strstr(e.text, "stall_ratio_max"));
+    for (int i = 0; i < QOE_PROFILES; i++) {
+        who = abrd_viewer_named(qoe_profiles[i].name);
+        s = abrd_session_new(p, v, &who, NULL);
+        ck_assert_ptr_nonnull(s);
+        abrd_session_free(s);
+    }
+    abrd_video_free(v);
+    abrd_policy_free(p);
+}
+
 SUITE_SET_UP(embed_abrd, 0, begin, NULL, it_plays_as_eval_does, live_seeks_and_sizes,
-             what_is_wrong_is_named, who_is_set_aside_decides_nothing,
-             weights_from_memory_are_the_same);
+             quality_is_of_the_chunk_the_level_or_the_curve, what_is_wrong_is_named,
+             who_is_set_aside_decides_nothing, weights_from_memory_are_the_same);

@@ -40,6 +40,11 @@
 #define QOE_PAPERS 4      /* paper-documentary, paper-live, paper-news, pensieve */
 #define QOE_MU_MAX 1000.0 /* largest weight from outside */
 #define QOE_POINTS_MAX 100.0
+#define QOE_WEIGHT_MAX 100.0 /* largest relative weight from outside */
+#define QOE_STALL_RATIO_MIN 0.0001 /* limits of ceilings that are not 0 */
+#define QOE_STALL_RATIO_MAX 0.5
+#define QOE_STARTUP_S_MIN 0.1
+#define QOE_STARTUP_S_MAX 60.0
 #define QOE_WEIGHTS 4 /* names of weights on the wire */
 
 enum qoe_utility { QOE_LINEAR, QOE_LOG, QOE_PAMOE, QOE_POINTS };

@@ -38,6 +38,9 @@
 #define ABR_QUALITY_H
 
 #define QUALITY_MAX 100.0
+/* Limits of heights from outside [pixels]. */
+#define QUALITY_HEIGHT_MIN 16
+#define QUALITY_HEIGHT_MAX 8640
 
 enum quality_source { QUALITY_CURVE, QUALITY_LEVEL, QUALITY_CHUNK };
 
