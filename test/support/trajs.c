@@ -19,6 +19,8 @@ void trajs_make(struct traj *t, uint64_t seed, int levels, int n, bool truncated
     t->view.levels = levels;
     for (int k = 0; k < levels; k++)
         t->view.ladder_kbps[k] = 300 * (k + 1);
+    for (int k = 0; k < levels; k++)
+        t->view.points[k] = 8 * k + 1 / 3.0;
     t->view.chunk_s = 4;
     t->view.chunks = 200;
     t->view.buffer_max_s = 60;
@@ -37,6 +39,9 @@ void trajs_make(struct traj *t, uint64_t seed, int levels, int n, bool truncated
         d->buffer_s = (double)DRAW(60000) / 1024;
         for (int k = 0; k < levels; k++)
             d->next_bytes[k] = (uint32_t)DRAW(4000000);
+        for (int k = 0; k < levels && s % 3; k++)
+            d->points.next[k] = (uint16_t)(k % 2 ? 0 : 800 * k + s + 1);
+        d->points.last = (uint16_t)(s % 3 == 2 ? 10001 - s : 0);
         if (s == n) break; /* a state without an outcome */
         d->bytes = (double)DRAW(4000000);
         d->download_s = .01 + (double)DRAW(9000) / 1024;
@@ -53,6 +58,10 @@ bool trajs_equal(const struct traj *a, const struct traj *b)
         a->client != b->client || a->tag != b->tag)
         return false;
     size_t states = (size_t)traj_states(a);
+    if (!qoe_same(&a->view.qoe, &b->view.qoe)) return false;
+    for (size_t i = 0; i < states; i++)
+        if (memcmp(&a->step[i].points, &b->step[i].points, sizeof a->step[i].points) != 0)
+            return false;
     traj_observe(x, mask, a, FEAT_FULL);
     traj_observe(y, mask_b, b, FEAT_FULL);
     if (memcmp(mask, mask_b, states * sizeof *mask) != 0 ||

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "serve/session/limits.h"
+#include "serve/session/profiles.h"
 
 enum { HEAD = 16, ONE = SERVICE_NAME + 160, EXPERTS_HEAD = 24 };
 
@@ -75,8 +76,15 @@ static void pass_list(struct pack *p, void *value, int form)
     (void)form;
     pack_u64(p, &w->term);
     pack_int(p, &w->n, 0, ADDED_WIRE_MAX);
-    for (int i = 0; p->ok && i < w->n; i++)
-        pass_one(p, &w->at[i]);
+    for (int i = 0; p->ok && i < w->n; i++) {
+        struct added_wire_one *one = &w->at[i];
+        char name[SERVICE_NAME];
+        pass_one(p, one);
+        /* as the common settings call a profile whose name is built in by now (bus_wire.c) */
+        if (!p->writing && p->ok && qoe_find(one->name) &&
+            !profiles_free_name(name, NULL, 0, one->name))
+            memcpy(one->name, name, sizeof name);
+    }
 }
 
 static size_t room_list(const void *value)

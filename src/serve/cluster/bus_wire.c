@@ -11,22 +11,33 @@
 #include "serve/session/limits.h"
 
 enum {
-    FORM_TRAJ = 2, /* the newest form of a trajectory */
+    FORM_TRAJ = 4,  /* the newest form of a trajectory */
+    FORM_UNITS = 3, /* the first with points, all weights and ceilings */
+    FORM_COMMON = 2,
     NOTE_BYTES = 80,
     COMMON_HEAD = 24,
-    PROFILE_BYTES = SERVICE_NAME + 32,
+    PROFILE_BYTES = SERVICE_NAME + 80,
     HEARTBEAT_BYTES = 48 + BUS_WIRE_NAME,
 };
 static const double REWARD_MAX = 1e9;
 
-static void pass_qoe(struct pack *p, struct qoe *k)
+/* units: with what the papers' weights do not have. */
+static void pass_qoe(struct pack *p, struct qoe *k, bool units)
 {
     int utility = (int)k->utility;
     pack_real(p, &k->mu_quality);
     pack_real(p, &k->mu_switch);
     pack_real(p, &k->mu_stall);
-    pack_small(p, &utility, QOE_LINEAR, QOE_POINTS);
-    k->utility = (enum qoe_utility)utility;
+    pack_small(p, &utility, QOE_LINEAR, units ? QOE_POINTS : QOE_PAMOE);
+    if (!p->writing) k->utility = (enum qoe_utility)utility;
+    if (units) {
+        pack_real(p, &k->mu_rise);
+        pack_real(p, &k->mu_start);
+        pack_real(p, &k->stall_ratio_max);
+        pack_real(p, &k->startup_max_s);
+    } else {
+        k->mu_rise = k->mu_start = k->stall_ratio_max = k->startup_max_s = 0;
+    }
 }
 
 static void need(struct pack *p, bool ok)
@@ -36,7 +47,13 @@ static void need(struct pack *p, bool ok)
 
 /* ---- trajectories ---- */
 
-/* Form 2 has the id of the added experts instead of the tag, which belongs to one process. */
+/* Even forms have the id of the added experts instead of the tag, which belongs to one process. Tags
+ * of forms 1 and 2 have other numbers and are computed again. */
+static bool has_added(int form)
+{
+    return form % 2 == 0;
+}
+
 static void pass_head(struct pack *p, struct traj *t, struct bus_wire_id *id, int form)
 {
     int truncated = p->writing && t->truncated, n = t->n;
@@ -44,7 +61,7 @@ static void pass_head(struct pack *p, struct traj *t, struct bus_wire_id *id, in
     pack_u64(p, &id->number);
     pack_u64(p, &t->key);
     pack_u64(p, &t->client);
-    if (form > 1)
+    if (has_added(form))
         pack_u64(p, &t->added_id);
     else
         pack_small(p, &t->tag, 0, ADDED_TAG - 1);
@@ -53,19 +70,24 @@ static void pass_head(struct pack *p, struct traj *t, struct bus_wire_id *id, in
     t->truncated = truncated;
     t->n = n;
     need(p, id->number > 0 && id->number <= INT64_MAX && t->n > 0 &&
-                (form == 1 || t->added_id));
+                (!has_added(form) || t->added_id));
 }
 
 /* What is the same in all steps. */
-static void pass_view(struct pack *p, struct view *v)
+static void pass_view(struct pack *p, struct view *v, bool units)
 {
     pack_small(p, &v->levels, 2, VIEW_LEVELS);
     for (int k = 0; k < v->levels; k++)
         pack_real(p, &v->ladder_kbps[k]);
+    for (int k = 0; k < v->levels && units; k++)
+        pack_real(p, &v->points[k]);
+    /* older nodes knew no quality, and no session had one */
+    if (!units && p->ok && v->ladder_kbps[0] > 0)
+        quality_curve(v->points, v->ladder_kbps, NULL, v->levels);
     pack_real(p, &v->chunk_s);
     pack_int(p, &v->chunks, 0, LIMITS_CHUNKS);
     pack_real(p, &v->buffer_max_s);
-    pass_qoe(p, &v->qoe);
+    pass_qoe(p, &v->qoe, units);
 }
 
 static void pass_measured(struct pack *p, struct traj_measured *m)
@@ -79,7 +101,30 @@ static void pass_measured(struct pack *p, struct traj_measured *m)
     }
 }
 
-static void pass_step(struct pack *p, struct traj_step *s, int levels, bool last)
+static void pass_code(struct pack *p, uint16_t *code)
+{
+    uint8_t low = (uint8_t)*code, high = (uint8_t)(*code >> 8);
+    pack_u8(p, &low);
+    pack_u8(p, &high);
+    if (!p->writing) *code = (uint16_t)(low | high << 8);
+    need(p, *code <= 100 * (int)LIMITS_QUALITY + 1);
+}
+
+/* One byte if nothing is known of the chunk itself, as is usual. */
+static void pass_points(struct pack *p, struct traj_points *q, int levels)
+{
+    int known = q->last != 0;
+    for (int k = 0; k < levels; k++)
+        known |= q->next[k] != 0;
+    pack_small(p, &known, 0, 1);
+    if (!p->writing) *q = (struct traj_points){0};
+    for (int k = 0; k < levels && known; k++)
+        pass_code(p, &q->next[k]);
+    if (known) pass_code(p, &q->last);
+}
+
+static void pass_step(struct pack *p, struct traj_step *s, int levels, bool last,
+                      bool units)
 {
     uint32_t chunk = (uint32_t)s->chunk, bytes = (uint32_t)s->bytes;
     int action = s->action, last_level = s->last_level;
@@ -90,6 +135,10 @@ static void pass_step(struct pack *p, struct traj_step *s, int levels, bool last
     pack_u64(p, &s->policy);
     for (int k = 0; k < levels; k++)
         pack_u32(p, &s->next_bytes[k]);
+    if (units)
+        pass_points(p, &s->points, levels);
+    else
+        s->points = (struct traj_points){0};
     pack_real(p, &s->buffer_s);
     if (!last) {
         pack_u32(p, &bytes);
@@ -109,19 +158,20 @@ static void pass_step(struct pack *p, struct traj_step *s, int levels, bool last
 
 static void pass_traj(struct pack *p, struct traj *t, struct bus_wire_id *id, int form)
 {
+    bool units = form >= FORM_UNITS;
     pass_head(p, t, id, form);
-    pass_view(p, &t->view);
+    pass_view(p, &t->view, units);
     pass_measured(p, &t->before);
     /* the state after the last step has no outcome */
     for (int i = 0; p->ok && i < traj_states(t); i++)
-        pass_step(p, &t->step[i], t->view.levels, i == t->n);
+        pass_step(p, &t->step[i], t->view.levels, i == t->n, units);
 }
 
 size_t bus_wire_put_traj(void *out, const struct traj *t, struct bus_wire_id id)
 {
     unsigned char *body = (unsigned char *)out + ENVELOPE_HEAD;
     struct pack p = pack_writer(body, BUS_WIRE_TRAJ_MAX - ENVELOPE_HEAD);
-    int form = t->added_id ? FORM_TRAJ : 1;                /* which older learners read */
+    int form = t->added_id ? FORM_TRAJ : FORM_UNITS;
     pass_traj(&p, (struct traj *)(uintptr_t)t, &id, form); /* which a writer only reads */
     assert(p.ok);
     return envelope_seal(out, ENVELOPE_TRAJ, form, pack_done(&p, body));
@@ -153,11 +203,12 @@ int bus_wire_get_traj(struct traj *out, struct bus_wire_id *id, const void *byte
     if (rc) return rc;
     struct pack p = pack_reader(body, n);
     out->view = view_default();
-    out->tag = form > 1 ? ADDED_TAG : 0;
+    out->tag = has_added(form) ? ADDED_TAG : 0;
     out->added_id = out->place = 0;
     pass_traj(&p, out, id, form);
     if (!p.ok || !pack_over(&p) || check_view(&out->view, NULL))
         return err_set(e, ERR_CORRUPT, "a trajectory: invalid numbers");
+    if (form < FORM_UNITS && !has_added(form)) out->tag = profiles_tag(&out->view.qoe);
     return 0;
 }
 
@@ -210,25 +261,43 @@ const struct shared_value_kind bus_wire_weights_kind = {
 
 /* ---- profiles and settings of the whole cluster ---- */
 
-static void pass_profile(struct pack *p, struct profile *v)
+/* Ceilings that follow the settings of each node do not travel. */
+static void pass_profile(struct pack *p, struct profile *v, bool units)
 {
+    struct qoe k = v->qoe;
+    if (!v->own_stall_ratio_max) k.stall_ratio_max = 0;
+    if (!v->own_startup_max_s) k.startup_max_s = 0;
     pack_text(p, v->name, SERVICE_NAME);
-    pass_qoe(p, &v->qoe);
-    if (!p->writing && p->ok)
-        need(p, !limits_name(v->name, NULL) && !limits_qoe(&v->qoe, NULL) &&
-                    !qoe_find(v->name));
+    pass_qoe(p, &k, units);
+    if (units) {
+        pack_bool(p, &v->own_stall_ratio_max);
+        pack_bool(p, &v->own_startup_max_s);
+    }
+    if (p->writing) return;
+    v->qoe = k;
+    if (p->ok) need(p, !limits_name(v->name, NULL) && !limits_qoe(&v->qoe, NULL));
+}
+
+/* Every node gives a profile whose name is built in by now the same other name. */
+static void common_rename(struct bus_wire_common *c)
+{
+    char name[SERVICE_NAME];
+    for (int i = 0; i < c->n; i++)
+        if (qoe_find(c->profile[i].name) &&
+            !profiles_free_name(name, c->profile, c->n, c->profile[i].name))
+            memcpy(c->profile[i].name, name, sizeof name);
 }
 
 static void pass_common(struct pack *p, void *value, int form)
 {
     struct bus_wire_common *c = value;
-    (void)form;
     pack_bool(p, &c->has_explore);
     pack_real(p, &c->explore_share);
     pack_int(p, &c->n, 0, PROFILES_MAX);
     need(p, c->explore_share >= 0 && c->explore_share <= 1);
     for (int i = 0; p->ok && i < c->n; i++)
-        pass_profile(p, &c->profile[i]);
+        pass_profile(p, &c->profile[i], form > 1);
+    if (!p->writing && p->ok) common_rename(c);
 }
 
 static size_t room_common(const void *value)
@@ -239,7 +308,7 @@ static size_t room_common(const void *value)
 
 const struct shared_value_kind bus_wire_common_kind = {.key = "common",
                                                        .envelope = ENVELOPE_COMMON,
-                                                       .form = 1,
+                                                       .form = FORM_COMMON,
                                                        .size =
                                                            sizeof(struct bus_wire_common),
                                                        .room = room_common,

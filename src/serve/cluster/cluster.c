@@ -244,7 +244,12 @@ static bool profile_is_same(struct service *s, const struct profile *p)
 {
     struct profile is;
     return !profiles_get(&is, NULL, s->profiles, p->name, NULL) &&
-           qoe_same(&is.qoe, &p->qoe);
+           is.qoe.utility == p->qoe.utility && qoe_same_weights(&is.qoe, &p->qoe) &&
+           is.own_stall_ratio_max == p->own_stall_ratio_max &&
+           is.own_startup_max_s == p->own_startup_max_s &&
+           (!p->own_stall_ratio_max ||
+            is.qoe.stall_ratio_max == p->qoe.stall_ratio_max) &&
+           (!p->own_startup_max_s || is.qoe.startup_max_s == p->qoe.startup_max_s);
 }
 
 static void cluster_renew(struct cluster *c, const char *name)

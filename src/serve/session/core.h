@@ -125,9 +125,6 @@ void service_deliver(struct service *s, struct changes *c, bool opened,
 
 /* Loads profiles and live sessions from the store. */
 int service_restore(struct service *s, struct err *e) __attribute__((warn_unused_result));
-/* A free name, NAME-own or alike, for a profile of p (n) whose name is built in. ERR_FULL: none. */
-int service_restore_name(char out[SERVICE_NAME], const struct profile *p, int n,
-                         const char *name) __attribute__((warn_unused_result));
 /* Loads and publishes the weights, and creates the learner. */
 int service_open_policy(struct service *s, struct err *e)
     __attribute__((warn_unused_result));

@@ -259,6 +259,26 @@ int profiles_list(struct profile *out, int max, struct profiles *p)
     return n;
 }
 
+static bool name_is_taken(const struct profile *p, int n, const char *name)
+{
+    for (int i = 0; i < n; i++)
+        if (!strcmp(p[i].name, name)) return true;
+    return qoe_find(name) != NULL;
+}
+
+int profiles_free_name(char out[SERVICE_NAME], const struct profile *p, int n,
+                       const char *name)
+{
+    static const char *const ends[] = {"-own",  "-own2", "-own3", "-own4", "-own5",
+                                       "-own6", "-own7", "-own8", "-own9"};
+    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {
+        int room = SERVICE_NAME - 1 - (int)strlen(ends[i]);
+        snprintf(out, SERVICE_NAME, "%.*s%s", room, name, ends[i]);
+        if (!name_is_taken(p, n, out)) return 0;
+    }
+    return ERR_FULL;
+}
+
 int profiles_tag(const struct qoe *k)
 {
     for (int i = 0; i < QOE_PROFILES; i++)

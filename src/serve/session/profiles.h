@@ -46,6 +46,10 @@ int profiles_delete(struct profiles *p, const char *name, struct err *e)
     __attribute__((warn_unused_result));
 int profiles_list(struct profile *out, int max, struct profiles *p);
 
+/* A free name, NAME-own or alike, for a profile of p (n) whose name is built in. ERR_FULL: none. */
+int profiles_free_name(char out[SERVICE_NAME], const struct profile *p, int n,
+                       const char *name) __attribute__((warn_unused_result));
+
 /* Replaces the ceilings of the settings. */
 void profiles_ceilings_put(struct profiles *p, const struct profiles_ceilings *c);
 /* Weights without a profile get the ceilings of the settings if they are in points. */

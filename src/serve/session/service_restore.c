@@ -9,26 +9,6 @@
 #include "abr/emulator/quality.h"
 #include "serve/parts.h"
 
-static bool restore_knows(const struct profile *p, int n, const char *name)
-{
-    for (int i = 0; i < n; i++)
-        if (!strcmp(p[i].name, name)) return true;
-    return qoe_find(name) != NULL;
-}
-
-int service_restore_name(char out[SERVICE_NAME], const struct profile *p, int n,
-                         const char *name)
-{
-    static const char *const ends[] = {"-own",  "-own2", "-own3", "-own4", "-own5",
-                                       "-own6", "-own7", "-own8", "-own9"};
-    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {
-        int room = SERVICE_NAME - 1 - (int)strlen(ends[i]);
-        snprintf(out, SERVICE_NAME, "%.*s%s", room, name, ends[i]);
-        if (!restore_knows(p, n, out)) return 0;
-    }
-    return ERR_FULL;
-}
-
 /* An operator's profile whose name is built in by now gets another name, with its sessions and its
  * added experts. Their file comes first: after a crash in between, the next start chooses the same
  * name. */
@@ -37,7 +17,7 @@ static int rename_profile(struct service *s, struct profile *p, int n,
 {
     struct store_rec r = {.kind = STORE_PROFILE_NAME};
     memcpy(r.name.from, one->name, sizeof r.name.from);
-    int rc = service_restore_name(r.name.to, p, n, one->name);
+    int rc = profiles_free_name(r.name.to, p, n, one->name);
     if (rc)
         return err_field(e, rc, "profile",
                          "'%.63s' is built in now, and no name is left for this folder's "

@@ -49,17 +49,17 @@ TEST(whose_experts_it_is_for_travels_in_a_form_of_its_own)
     struct bus_wire_id id;
     trajs_make(&sent, 5, 6, 10, true);
     size_t size = bus_wire_put_traj(bytes, &sent, (struct bus_wire_id){9, 1});
-    ck_assert_uint_eq(bytes_get_u16(bytes + 10), 1); /* learners of before read it */
+    ck_assert_uint_eq(bytes_get_u16(bytes + 10), 3);
     sent.tag = 77; /* what a node calls it is nobody else's business */
     sent.added_id = 0x123456789abcdef0;
     size = bus_wire_put_traj(bytes, &sent, (struct bus_wire_id){9, 2});
-    ck_assert_uint_eq(bytes_get_u16(bytes + 10), 2);
+    ck_assert_uint_eq(bytes_get_u16(bytes + 10), 4);
     memset(&got, 0xa5, sizeof got);
     ck_assert_int_eq(bus_wire_get_traj(&got, &id, bytes, size, NULL), 0);
     ck_assert_uint_eq(got.added_id, sent.added_id);
     ck_assert_uint_eq(got.place, 0);
     ck_assert_uint_eq(id.number, 2);
-    ck_assert_int_ge(got.tag, 5); /* none of a reward function */
+    ck_assert_int_ge(got.tag, TRAJ_TAG_OWN); /* none of a reward function */
     got.tag = sent.tag;
     ck_assert(trajs_equal(&sent, &got));
 
@@ -122,10 +122,10 @@ TEST(a_newer_form_and_another_kind_are_told)
     struct err e = {0};
     trajs_make(&sent, 3, 6, 10, true);
     size_t size = bus_wire_put_traj(bytes, &sent, (struct bus_wire_id){9, 1});
-    bytes_put_u16(bytes + 10, 3);
+    bytes_put_u16(bytes + 10, 5);
     ck_assert_int_eq(bus_wire_get_traj(&got, &id, bytes, size, &e), ERR_RANGE);
     ck_assert_str_eq(
-        e.detail, "is a trajectory of form 3; this abrd reads forms 1 to 2: upgrade it");
+        e.detail, "is a trajectory of form 5; this abrd reads forms 1 to 4: upgrade it");
 
     struct bus_wire_heartbeat b;
     e = (struct err){0};
@@ -222,8 +222,8 @@ TEST(what_is_common_comes_back)
     ck_assert_double_eq(r.profile[0].qoe.mu_stall, 3);
     ck_assert_int_eq(r.profile[0].qoe.utility, QOE_LOG);
     ck_assert_str_eq(r.profile[1].name, "kids");
-    /* a built-in profile cannot be replaced, and names are names */
-    static const char *const bad[] = {"news", "", "Sport", "a b"};
+    /* names are names */
+    static const char *const bad[] = {"", "Sport", "a b"};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         strcpy(c.profile[1].name, bad[i]);
         void *other;
@@ -255,7 +255,35 @@ TEST(a_heartbeat_comes_back)
     free(out);
 }
 
+TEST(profiles_travel_with_their_own_ceilings)
+{
+    static struct bus_wire_common c, back;
+    c.n = 3;
+    c.profile[0] = (struct profile){.name = "a",
+                                    .qoe = qoe_of_weights((double[]){1, 2, 3, 4}),
+                                    .own_startup_max_s = true};
+    c.profile[0].qoe.startup_max_s = 1.5;
+    c.profile[0].qoe.stall_ratio_max = .04; /* of this node's settings */
+    c.profile[1] =
+        (struct profile){.name = "sports", .qoe = qoe_of_mu(3, 1, 3, QOE_LINEAR)};
+    c.profile[2] = (struct profile){.name = "sports-own", .qoe = *qoe_standard()};
+    void *out;
+    size_t n;
+    ck_assert_int_eq(shared_value_encode(&out, &n, &bus_wire_common_kind, &c, NULL), 0);
+    ck_assert_int_eq(shared_value_decode(&back, &bus_wire_common_kind, out, n, NULL), 0);
+    ck_assert(qoe_same_weights(&back.profile[0].qoe, &c.profile[0].qoe));
+    ck_assert(back.profile[0].own_startup_max_s && !back.profile[0].own_stall_ratio_max);
+    ck_assert_double_eq(back.profile[0].qoe.startup_max_s, 1.5);
+    ck_assert_double_eq(back.profile[0].qoe.stall_ratio_max, 0);
+    /* a name that is built in by now */
+    ck_assert_str_eq(back.profile[1].name, "sports-own2");
+    ck_assert_double_eq(back.profile[1].qoe.mu_quality, 3);
+    ck_assert_str_eq(back.profile[2].name, "sports-own");
+    free(out);
+}
+
 SUITE(serve_cluster_bus_wire, the_learner_sees_the_same_trajectory,
+      profiles_travel_with_their_own_ceilings,
       whose_experts_it_is_for_travels_in_a_form_of_its_own,
       a_damaged_trajectory_is_refused, a_trajectory_without_a_step_is_refused,
       a_newer_form_and_another_kind_are_told, weights_bring_their_note,

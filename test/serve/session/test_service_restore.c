@@ -161,16 +161,16 @@ TEST(a_free_name_is_found_or_refused)
     char name[SERVICE_NAME];
     strcpy(p[0].name, "sports");
     for (int n = 1; n < 10; n++) {
-        ck_assert_int_eq(service_restore_name(name, p, n, "sports"), 0);
+        ck_assert_int_eq(profiles_free_name(name, p, n, "sports"), 0);
         ck_assert(!qoe_find(name));
         strcpy(p[n].name, name);
     }
     ck_assert_str_eq(p[9].name, "sports-own9");
-    ck_assert_int_eq(service_restore_name(name, p, 10, "sports"), ERR_FULL);
+    ck_assert_int_eq(profiles_free_name(name, p, 10, "sports"), ERR_FULL);
     char longest[SERVICE_NAME];
     memset(longest, 'x', sizeof longest - 1);
     longest[sizeof longest - 1] = '\0';
-    ck_assert_int_eq(service_restore_name(name, p, 10, longest), 0);
+    ck_assert_int_eq(profiles_free_name(name, p, 10, longest), 0);
     ck_assert_uint_eq(strlen(name), SERVICE_NAME - 1);
     ck_assert_str_eq(name + strlen(name) - 4, "-own");
 }
