@@ -167,46 +167,40 @@ static uint64_t task_bit(int task)
 
 /* ---- the mean hint ---- */
 
-/* u_v of hintless_cfg.h */
-static double unit_of(const struct qoe *k)
+/* The sum of relative weights and u_v of hintless_cfg.h. */
+static double weight_sum(const double w[QOE_WEIGHTS])
 {
-    double w[QOE_WEIGHTS];
-    qoe_weights(w, k);
-    return fmax(w[0], .05 * (w[0] + w[1] + w[2]));
+    double sum = 0;
+    for (int i = 0; i < QOE_WEIGHTS; i++)
+        sum += w[i];
+    return sum;
 }
 
-/* The lower of two ceilings, where 0 is none. */
-static double lower_ceiling(double a, double b)
+static double unit_of(const double w[QOE_WEIGHTS])
 {
-    return a > 0 && b > 0 ? fmin(a, b) : fmax(a, b);
+    return fmax(w[0], .05 * weight_sum(w));
 }
 
-/* Of profiles in points. The ceilings are the lowest of those that take part. */
-static struct qoe hintless_mean(const struct qoe *qoe, const double *p, int tasks)
+/* All in points; with the ceilings of the default profile. */
+static struct qoe hintless_mean(const struct qoe *qoe, const double *p, int tasks,
+                                const struct qoe *fallback)
 {
-    struct qoe mean = {.utility = QOE_POINTS};
-    double sums = 0;
+    double mean[QOE_WEIGHTS] = {0}, sums = 0;
     for (int v = 0; v < tasks; v++) {
-        double unit = unit_of(&qoe[v]), w = unit > 0 ? p[v] / unit : 0;
-        mean.mu_quality += w * qoe[v].mu_quality;
-        mean.mu_switch += w * qoe[v].mu_switch;
-        mean.mu_stall += w * qoe[v].mu_stall;
-        mean.mu_rise += w * qoe[v].mu_rise;
-        mean.mu_start += w * qoe[v].mu_start;
-        if (p[v] > 0) {
-            mean.stall_ratio_max = lower_ceiling(mean.stall_ratio_max, qoe[v].stall_ratio_max);
-            mean.startup_max_s = lower_ceiling(mean.startup_max_s, qoe[v].startup_max_s);
-        }
-        sums += p[v] * (qoe[v].mu_quality + qoe[v].mu_switch + qoe[v].mu_stall);
+        double w[QOE_WEIGHTS];
+        qoe_weights(w, &qoe[v]);
+        double unit = unit_of(w), share = unit > 0 ? p[v] / unit : 0;
+        for (int i = 0; i < QOE_WEIGHTS; i++)
+            mean[i] += share * w[i];
+        sums += p[v] * weight_sum(w);
     }
-    double sum = mean.mu_quality + mean.mu_switch + mean.mu_stall;
-    double scale = sum > 0 ? sums / sum : 0;
-    mean.mu_quality *= scale;
-    mean.mu_switch *= scale;
-    mean.mu_stall *= scale;
-    mean.mu_rise *= scale;
-    mean.mu_start *= scale;
-    return mean;
+    double sum = weight_sum(mean), scale = sum > 0 ? sums / sum : 0;
+    for (int i = 0; i < QOE_WEIGHTS; i++)
+        mean[i] *= scale;
+    struct qoe k = qoe_of_weights(mean);
+    k.stall_ratio_max = fallback->stall_ratio_max;
+    k.startup_max_s = fallback->startup_max_s;
+    return k;
 }
 
 /* The mean hint of profiles with the shares p and the default profile with the rest. */
@@ -219,11 +213,10 @@ static struct qoe hintless_hint_of(const struct hintless_slot *t, const double *
         share[v] = p[v];
         rest -= p[v];
     }
-    if (rest < 1e-9) return hintless_mean(qoe, share, t->tasks);
-    /* weights per Mbit/s have no mean with weights per point */
-    qoe[t->tasks] = t->fallback.utility == QOE_POINTS ? t->fallback : *qoe_standard();
+    if (rest < 1e-9) return hintless_mean(qoe, share, t->tasks, &t->fallback);
+    qoe[t->tasks] = t->fallback;
     share[t->tasks] = rest;
-    return hintless_mean(qoe, share, t->tasks + 1);
+    return hintless_mean(qoe, share, t->tasks + 1, &t->fallback);
 }
 
 static struct qoe hint_at(const struct hintless_slot *t, const double *p, double share)
@@ -330,6 +323,12 @@ void hintless_opened(struct hintless *u)
     pthread_mutex_unlock(&u->lock);
 }
 
+/* A default profile in the papers' units has no mean with the tasks, which are in points. */
+static bool has_mean(const struct qoe *fallback)
+{
+    return fallback->utility == QOE_POINTS;
+}
+
 /* The mean hint of this viewer (hintless_cfg.h: identify). false: neither the head nor the content
  * gives information. */
 static bool identify_viewer(struct qoe *out, struct hintless *u,
@@ -337,6 +336,7 @@ static bool identify_viewer(struct qoe *out, struct hintless *u,
                             const char *content_id)
 {
     const struct hintless_slot *t = &d->current;
+    if (!has_mean(&t->fallback)) return false;
     double p[PROFILE_MIX_TASKS];
     uint64_t content = profile_mix_content(u->profile_mix, content_id);
     pthread_mutex_lock(&u->lock);
@@ -756,7 +756,8 @@ static int hintless_merge_open(struct hintless_merge *m, const struct hintless_n
     if (!rc) rc = read_layout(&m->layout, m->experts, &meta, &why);
     if (rc) return err_field(e, rc, path, "%s", why.detail);
 
-    m->crc = policy_crc32(m->experts);
+    /* nodes that reckon in other units have another log of slots (cluster/slot_log.h) */
+    m->crc = bytes_crc32(policy_crc32(m->experts), "points", 6);
     read_names(m, &meta);
     rc = make_bandit(m, how, e);
     if (rc) return rc;
@@ -883,6 +884,7 @@ static bool hint_passes(struct router_exam *r, const struct qoe *hint)
 {
     struct merge_exam_marks got;
     const struct qoe *base = &r->t->fallback;
+    if (!has_mean(base)) return false;
     if (qoe_same_weights(hint, base)) return true;
     if (!r->has_reference && !hint_marks(&r->reference, r, base)) return false;
     r->has_reference = true;
@@ -1303,9 +1305,9 @@ static void plan_slot(struct hintless_slot *t, struct hintless *u,
     for (int v = 0; v < t->tasks; v++)
         if (!t->task[v][0])
             t->qoe[v] = t->qoe[0]; /* the exam has then nothing to check */
-    t->hint = hintless_mean(t->qoe, t->mix, t->tasks);
-    t->hinted = t->known;
     t->fallback = u->fallback;
+    t->hint = hintless_mean(t->qoe, t->mix, t->tasks, &t->fallback);
+    t->hinted = t->known && has_mean(&t->fallback);
     struct profile_mix_refused refused = profile_mix_refused(u->profile_mix);
     u->stats.labels_address = refused.mix;
 }
@@ -1388,12 +1390,12 @@ static int hintless_turn(struct hintless *u, double now, struct err *e)
  * the merge, the slot's sums, counters, both heads, both profile mixes and the bandit. Numbers are
  * little-endian; heads and bandit are as in memory. One function serves both directions, so writing
  * and reading cannot differ.
- * The form is FORM plus the flags that apply. Forms below FORM are of versions whose tasks were in
- * Mbit/s; they are refused. FORM_AHEAD: the slot after this one may have begun.
+ * The form is FORM plus the flags that apply. Forms 1 to 8 had other tasks, the papers' profiles. FORM_AHEAD: the slot after this one may have begun.
  * FORM_SHARED: struct hintless_share comes before the bandit. FORM_SEATS: a task was removed, and
  * struct seats comes before the heads. */
 
-enum { HEAD = 32, FORM = 9, FORM_AHEAD = 1, FORM_SHARED = 2, FORM_SEATS = 4 };
+enum { HEAD = 32, FORM = 17, FORM_AHEAD = 1, FORM_SHARED = 2, FORM_SEATS = 4 };
+enum { FORMS_BEFORE = 8 }; /* one wrong bit of FORM does not make one of these */
 enum { FORMS = FORM + FORM_AHEAD + FORM_SHARED + FORM_SEATS, NUMBERS = 512 };
 enum { FILE_MAX = 64 << 20 };
 static const char MAGIC[8] = "abrduntg";
@@ -1407,7 +1409,7 @@ static void pass_qoe(struct pack *f, struct qoe *k)
     pack_real(f, &k->mu_start);
     pack_real(f, &k->stall_ratio_max);
     pack_real(f, &k->startup_max_s);
-    k->utility = QOE_POINTS;
+    if (!f->writing) k->utility = QOE_POINTS; /* of every task */
 }
 
 static void pass_name(struct pack *f, char *name)
@@ -1656,6 +1658,9 @@ static int check_head(const unsigned char *bytes, size_t n, struct err *e)
     if (n < HEAD || memcmp(bytes, MAGIC, sizeof MAGIC) != 0)
         return err_set(e, ERR_CORRUPT, "is no state of viewers without a hint");
     uint32_t form = bytes_get_u32(bytes + 12);
+    if (form >= 1 && form <= FORMS_BEFORE)
+        return err_set(e, ERR_ABSENT,
+                       "is of an older version, for which viewers had other profiles");
     if (form < FORM || form > FORMS)
         return err_set(e, ERR_CORRUPT, "has form %u, not %d", (unsigned)form, FORM);
     if (bytes_get_u64(bytes + 16) != n - HEAD)
@@ -1749,7 +1754,7 @@ static void take_plain(struct hintless *u, const struct plain *p, const struct s
     u->current.fallback = u->fallback;
     const struct qoe *h = &p->current.hint,
                      *none = &u->fallback; /* the one that was served */
-    u->current.hinted = p->current.known && !qoe_same(h, none);
+    u->current.hinted = p->current.known && has_mean(none) && !qoe_same_weights(h, none);
     u->tasks = p->tasks;
     memcpy(u->task, p->task, sizeof u->task);
     take_seats(u, s, named);
@@ -1795,14 +1800,15 @@ static int read_state(struct hintless *u, unsigned char *bytes, size_t n, struct
     return rc ? rc : 2 * ahead;
 }
 
-static void rename_to_bad(const char *path)
+static void rename_state(const char *path, const char *end)
 {
-    char bad[4096];
-    if (snprintf(bad, sizeof bad, "%s.bad", path) < (int)sizeof bad) rename(path, bad);
+    char other[4096];
+    if (snprintf(other, sizeof other, "%s%s", path, end) < (int)sizeof other)
+        rename(path, other);
 }
 
-/* Returns 0: the slot of the file goes on. 1: a new slot is to begin, as there is no file or its
- * bandit cannot be used. 2: the same, as the next slot may have begun. ERR_CORRUPT: the file was
+/* Returns 0: the slot of the file goes on. 1: a new slot is to begin, as there is no file, it is of an
+ * older version, or its bandit cannot be used. 2: the same, as the next slot may have begun. ERR_CORRUPT: the file was
  * refused, logged and renamed; parts of it may be loaded. Other errors: it could not be read. */
 static int hintless_load(struct hintless *u, struct err *e)
 {
@@ -1813,6 +1819,15 @@ static int hintless_load(struct hintless *u, struct err *e)
     int rc = bytes ? read_state(u, (unsigned char *)bytes, n, &why) : why.code;
     free(bytes);
     if (rc >= 0) return rc;
+    if (rc == ERR_ABSENT) {
+        log_event(
+            u->log, LOG_WARN, "slot",
+            "%s %s; it is renamed to .old, and learning from viewers without a hint "
+            "starts over",
+            u->state_path, why.detail);
+        rename_state(u->state_path, ".old");
+        return 1;
+    }
     if (rc != ERR_CORRUPT && rc != ERR_RANGE)
         return err_field(e, rc, u->state_path, "%s", why.detail);
 
@@ -1820,7 +1835,7 @@ static int hintless_load(struct hintless *u, struct err *e)
               "%s: %s; it is renamed to .bad, and learning from viewers without a hint "
               "starts over",
               u->state_path, why.detail);
-    rename_to_bad(u->state_path);
+    rename_state(u->state_path, ".bad");
     return ERR_CORRUPT;
 }
 

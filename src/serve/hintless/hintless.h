@@ -71,7 +71,7 @@ struct hintless_new {
     struct hintless_cfg cfg;
     const struct policy_cfg *router;
     struct published *weights;   /* the router's, for the exam of hints; NULL: no exam */
-    const char *default_profile; /* borrowed for _new; NULL: pensieve */
+    const char *default_profile; /* borrowed for _new; NULL: standard */
     const char *state_path;      /* NULL: no state file; borrowed for _new */
     uint64_t seed;
     double now;

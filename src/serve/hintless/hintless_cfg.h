@@ -6,15 +6,16 @@
  *              (policy/identity.h)
  *   merge      one expert W = sum_k x_k W_k for all; a bandit chooses x once per slot
  *
- * Mean hint. QoE is linear in mu. A viewer who has profile v with probability p_v has the expected
- * weights sum_v p_v mu_v / u_v, up to a factor. u_v makes profiles comparable. It is the weight of
- * quality relative to `standard` (qoe.h), but at least 1/20 of the sum of the relative weights of
- * quality, switches and stalls. On a link without stalls, QoE above the lowest level is u_v times the
- * same number for all profiles. With u = 1 profiles with large weights would dominate. The factor keeps
- * the sum of the weights at its mean over p. The ceilings are the lowest of the profiles with p_v > 0.
+ * Mean hint. QoE is linear in the weights w, which are relative to `standard` (qoe.h). A viewer who
+ * has profile v with probability p_v has the expected weights sum_v p_v w_v / u_v, up to a factor.
+ * u_v = the weight of quality of v, but at least 1/20 of the sum of its weights, makes profiles
+ * comparable: on a link without stalls, QoE above the lowest level is that weight times the same number
+ * for all profiles. With u = 1 profiles with large weights would dominate. The factor keeps the sum of
+ * the weights at its mean over p. The ceilings are those of the default profile. If that profile is in
+ * the papers' units, there is no mean hint, and it is used.
  *
- * psi is the mix of tasks among viewers without a hint (profile_mix.h). A task is a profile in points:
- * the built-in ones of the product and the first ones that operators add. The task of a deleted
+ * psi is the mix of tasks among viewers without a hint (profile_mix.h). A task is a profile in
+ * points: those of the product and the first ones that operators add. The task of a deleted
  * profile is removed at the end of the slot; the next new profile gets its index.
  *
  * Threads: plain data, pure functions. */

@@ -207,6 +207,29 @@ static unsigned form_of_file(void)
     return form;
 }
 
+/* Its tasks were other profiles. */
+START_TEST(a_file_of_an_older_version_starts_over)
+{
+    start(HINTLESS_MERGE);
+    live_through(0, 2);
+    served_kill(&f);
+    char state[512], old[520];
+    size_t n = 0;
+    snprintf(state, sizeof state, "%s/untagged.state", f.data);
+    snprintf(old, sizeof old, "%s.old", state);
+    unsigned char *bytes = (unsigned char *)text_read_file(state, 64 << 20, &n, NULL);
+    ck_assert_ptr_nonnull(bytes);
+    bytes[12] = 1;
+    ck_assert_int_eq(text_write_file(state, bytes, n, NULL), 0);
+    free(bytes);
+    served_start(&f);
+    ck_assert_uint_eq(stats().refused, 0); /* nothing is damaged */
+    ck_assert_int_eq(access(old, F_OK), 0);
+    ck_assert_uint_eq(form_of_file(), 17); /* that of the new slot */
+    ck_assert_uint_eq(stats().slots, 0);
+}
+END_TEST
+
 /* Older programs read the file until a profile is deleted. */
 START_TEST(a_deleted_profile_gives_the_file_another_form)
 {
@@ -214,10 +237,10 @@ START_TEST(a_deleted_profile_gives_the_file_another_form)
     struct profile p = {.name = "course", .qoe = qoe_of_weights((double[]){1, 9, 1, 1})};
     ck_assert_int_eq(service_profile_put(f.service, &p, NULL), 1);
     live_through(0, 2);
-    ck_assert_uint_eq(form_of_file(), 9);
-    ck_assert_int_eq(service_profile_delete(f.service, "course", NULL), 0);
+    ck_assert_uint_eq(form_of_file(), 17);
+    ck_assert_int_eq(service_profile_delete(f.service, "lecture", NULL), 0);
     live_through(100, 2);
-    ck_assert_uint_eq(form_of_file(), 13);
+    ck_assert_uint_eq(form_of_file(), 21);
     struct hintless_stats before = stats();
     ck_assert_int_gt(before.leaves, 1);
     served_kill(&f);
@@ -290,6 +313,7 @@ Suite *suite_serve_hintless_hintless_file(void)
     tcase_add_test(t, an_empty_chunk_does_not_spoil_the_file);
     tcase_add_test(t, a_drain_loses_nothing_of_the_slot);
     tcase_add_test(t, the_bandit_waits_while_another_mode_is_on);
+    tcase_add_test(t, a_file_of_an_older_version_starts_over);
     tcase_add_test(t, a_deleted_profile_gives_the_file_another_form);
     tcase_add_test(t, a_damaged_file_is_refused_and_kept);
     suite_add_tcase(s, t);
