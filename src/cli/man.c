@@ -2,6 +2,7 @@
 
 #include "cli/cmd.h"
 
+#include <ctype.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
@@ -128,6 +129,24 @@ static void synopsis(const char *name, const char *rest)
     printf("\\fBabrd %s\\fR %s\n", name, rest);
 }
 
+static void put_terms(const struct opt_cmd *c)
+{
+    if (!c->terms_heading) return;
+    char heading[32];
+    size_t n = 0;
+    for (; c->terms_heading[n] && n < sizeof heading - 1; n++)
+        heading[n] = (char)toupper((unsigned char)c->terms_heading[n]);
+    heading[n] = '\0';
+    man_section(heading);
+    for (const struct opt_term *t = c->terms; t->word; t++) {
+        printf(".TP\n\\fB");
+        man_put(t->word, strlen(t->word));
+        puts("\\fR");
+        man_put(t->means, strlen(t->means));
+        putchar('\n');
+    }
+}
+
 void man_command(const struct opt_cmd *c)
 {
     bool part = strchr(c->name, ' ') != NULL;
@@ -149,6 +168,7 @@ void man_command(const struct opt_cmd *c)
     opt_groups(c->opts, true, put_options);
     put_option(&opt_help[0]);
     if (opt_advanced(c->opts)) put_option(&opt_help[1]);
+    put_terms(c);
     if (!c->example) return;
     if (part)
         puts(".PP\nExample:\n.PP");

@@ -133,6 +133,20 @@ static void print_indented(const char *text)
     putchar('\n');
 }
 
+static void print_terms(const struct opt_cmd *c)
+{
+    if (!c->terms_heading) return;
+    int width = 0;
+    for (const struct opt_term *t = c->terms; t->word; t++)
+        if ((int)strlen(t->word) > width) width = (int)strlen(t->word);
+    printf("\n%s:\n", c->terms_heading);
+    for (const struct opt_term *t = c->terms; t->word; t++) {
+        printf("  %-*s  ", width, t->word);
+        print_wrapped(t->means, width + 4);
+        putchar('\n');
+    }
+}
+
 static void print_help(const struct opt_cmd *c, bool all)
 {
     int hidden = opt_advanced(c->opts);
@@ -147,6 +161,7 @@ static void print_help(const struct opt_cmd *c, bool all)
     int width = widest(last);
     print_option(&opt_help[0], width);
     if (hidden) print_option(&opt_help[1], width);
+    print_terms(c);
     if (c->example) {
         printf("\nexample:\n");
         print_indented(c->example);

@@ -47,13 +47,21 @@ enum { OPT_EXIT_DONE = 0, OPT_EXIT_FAILED = 1, OPT_EXIT_USAGE = 2 };
         "quiet", NULL, "show no progress bar", FIELD_TO(target) \
     }
 
+/* A word that the options use, and what it means. */
+struct opt_term {
+    const char *word, *means;
+};
+
 struct opt_cmd {
     const char *name;       /* "eval", "trace check" */
     const char *args;       /* what follows the options, "FILE..."; NULL = nothing may */
     int min_args, max_args; /* max_args 0 with args given = any number */
     const char *about;      /* a sentence or more; lines already broken */
     const struct field *opts;
-    const char *example; /* one command per line */
+    const char *example;       /* one command per line */
+    const char *terms_heading; /* of terms; NULL = none */
+    const struct opt_term
+        *terms; /* a section of --help and of the manual page; ended by NULL */
 };
 
 /* --help and --help-all. */

@@ -17,6 +17,18 @@ struct setup setup_default(void)
                           .buffer_s = emu.buffer_max_s};
 }
 
+void setup_terms(struct setup_terms *out)
+{
+    *out = (struct setup_terms){0};
+    for (int i = 0; i < QOE_PROFILES; i++) {
+        const struct qoe_profile *p = &qoe_profiles[i];
+        char means[QOE_MEANS];
+        snprintf(out->text[i], sizeof out->text[i], "%s: %s", p->help,
+                 qoe_means(means, sizeof means, &p->qoe));
+        out->at[i] = (struct opt_term){p->name, out->text[i]};
+    }
+}
+
 int setup_part(enum corpus_part *out, const char *name, struct err *e)
 {
     static const char *const names[] = {"all", "train", "test"}; /* enum corpus_part */

@@ -11,6 +11,7 @@
 
 #include "abr/traces/corpus.h"
 #include "abr/emulator/emu.h"
+#include "abr/emulator/qoe_means.h"
 #include "cli/opt.h"
 
 #define SETUP_PROFILES 16
@@ -124,6 +125,13 @@ struct setup_profile {
 };
 
 struct setup setup_default(void);
+
+/* The built-in profiles and what their weights mean (abr/emulator/qoe_means.h), for --help. */
+struct setup_terms {
+    struct opt_term at[QOE_PROFILES + 1];
+    char text[QOE_PROFILES][QOE_MEANS + 80];
+};
+void setup_terms(struct setup_terms *out);
 
 /* "all", "train" or "test". */
 int setup_part(enum corpus_part *out, const char *name, struct err *e)

@@ -72,6 +72,20 @@ TEST(weights_have_names)
     ck_assert_int_eq(setup_profiles(p, &s, "all", &e), ERR_CONFLICT);
 }
 
+TEST(every_profile_says_what_it_means)
+{
+    struct setup_terms t;
+    setup_terms(&t);
+    for (int i = 0; i < QOE_PROFILES; i++) {
+        ck_assert_str_eq(t.at[i].word, qoe_profiles[i].name);
+        ck_assert_msg(strstr(t.at[i].means, "one second of stall is worth ") != NULL,
+                      "%s", t.at[i].means);
+        ck_assert_uint_lt(strlen(t.at[i].means), sizeof t.text[i] - 1);
+    }
+    ck_assert_ptr_nonnull(strstr(t.at[0].means, "34 points of one 4 s chunk"));
+    ck_assert_ptr_null(t.at[QOE_PROFILES].word);
+}
+
 TEST(corpus_parts)
 {
     struct setup s = setup_default();
@@ -146,4 +160,4 @@ TEST(player_and_link)
 }
 
 SUITE(cli_setup, profiles_by_name_by_weights_or_otherwise, weights_have_names,
-      corpus_parts, generated_videos, player_and_link);
+      every_profile_says_what_it_means, corpus_parts, generated_videos, player_and_link);

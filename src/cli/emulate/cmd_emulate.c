@@ -611,8 +611,12 @@ int cmd_emulate(int argc, char **argv)
         OUT_OPTIONS(o.out),
         {0},
     };
+    struct setup_terms terms;
+    setup_terms(&terms);
     const struct opt_cmd cmd = {
         .name = "emulate",
+        .terms_heading = "profiles",
+        .terms = terms.at,
         .about =
             "Plays emulated viewers whose decisions come from a daemon (--server), or "
             "from "

@@ -399,6 +399,24 @@ static bool any_link_bound(const struct work *w)
     return false;
 }
 
+/* What the weights mean, in lines of at most SAID bytes where that is possible. */
+static void say_profile(struct out *o, const struct setup_profile *p)
+{
+    enum { SAID = 96 };
+    char means[QOE_MEANS], text[QOE_MEANS + 64];
+    qoe_means(means, sizeof means, &p->qoe);
+    snprintf(text, sizeof text, "profile %s: %s", p->name, means);
+    size_t line = 0; /* begin of the current line */
+    for (char *at = strstr(text, "; "); at; at = strstr(at + 1, "; ")) {
+        const char *next = strstr(at + 2, "; ");
+        size_t end = next ? (size_t)(next - text) : strlen(text);
+        if (end - line <= SAID) continue;
+        at[1] = '\n';
+        line = (size_t)(at - text) + 2;
+    }
+    out_say(o, "%s", text);
+}
+
 static void say_setup(struct out *o, const struct work *w)
 {
     const char *first =
@@ -406,7 +424,7 @@ static void say_setup(struct out *o, const struct work *w)
     out_say(o, "%s: %d traces; video %s: %d chunks of %g s, quality by %s; %s",
             w->corpus->name, w->rows[0].n, w->video->name, w->video->chunks,
             w->video->chunk_s, quality_source_name(w->video->quality), first);
-    if (w->n_profiles == 1) out_say(o, "profile %s", w->profiles[0].name);
+    if (w->n_profiles == 1) say_profile(o, &w->profiles[0]);
     bool points = any_utility(w, true), papers = any_utility(w, false);
     out_say(
         o,
@@ -667,8 +685,12 @@ int cmd_eval(int argc, char **argv)
         OUT_OPTIONS(w.out),
         {0},
     };
+    struct setup_terms terms;
+    setup_terms(&terms);
     const struct opt_cmd cmd = {
         .name = "eval",
+        .terms_heading = "profiles",
+        .terms = terms.at,
         .about = "Plays traces with each policy in the deterministic emulator. Prints "
                  "the mean QoE\n"
                  "per chunk and what viewers see: quality, stalls, switches; with "

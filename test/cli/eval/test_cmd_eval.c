@@ -77,6 +77,22 @@ TEST(table_is_brief)
     program_free(&r);
 }
 
+TEST(help_and_header_say_what_a_profile_means)
+{
+    program_expect("eval --help", OPT_EXIT_DONE, "\nprofiles:\n  standard ");
+    program_expect("emulate --help", OPT_EXIT_DONE, "\n  paper-documentary ");
+    program_expect("man eval", OPT_EXIT_DONE, "\n.SH PROFILES\n.TP\n\\fBstandard");
+    struct program_result r = program_run("eval " GOLDEN " --policy rate");
+    ck_assert_ptr_nonnull(strstr(r.text,
+                                 "profile standard: one second of stall is worth 34 "
+                                 "points of one 4 s chunk;"));
+    const char *profile = strstr(r.text, "\nprofile ");
+    ck_assert_msg(profile && longest_line(profile) <= 100, "%s", r.text);
+    program_free(&r);
+    program_expect("eval " GOLDEN " --policy rate --weights stalls=2", OPT_EXIT_DONE,
+                   "profile custom: one second of stall is worth 68 points");
+}
+
 TEST(sessions_bound_by_their_link_are_told_apart)
 {
     const char *bound = "in parentheses: without";
@@ -365,5 +381,6 @@ SUITE_WITHIN(cli_eval_cmd_eval, 60, table_has_a_row_per_policy_and_profile,
              without_options_the_shipped_policy_is_scored,
              utility_and_weights_reach_the_emulator, gain_compares_with_the_better_mpc,
              gain_over_a_bar_of_ones_own, oracle_gives_shares, drawn_weights,
-             bundled_corpus_is_the_default, exclude_reads_names, a_page_and_every_chunk,
-             every_chunk_on_standard_output, a_checkpoint_far_down, mistakes_are_named);
+             help_and_header_say_what_a_profile_means, bundled_corpus_is_the_default,
+             exclude_reads_names, a_page_and_every_chunk, every_chunk_on_standard_output,
+             a_checkpoint_far_down, mistakes_are_named);
