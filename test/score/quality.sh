@@ -82,7 +82,7 @@ generated()
     encode life -f lavfi -i "life=s=320x180:r=24:mold=10:ratio=.1:seed=3:death_color=#C83232:life_color=#00ff00" \
         -vf scale=1920:1080
     fold -w 100 README.md >"$tmp/readme"
-    if ffmpeg -hide_banner -filters 2>/dev/null | grep -q ' drawtext '; then
+    if [ -n "$(ffmpeg -hide_banner -filters 2>/dev/null | grep ' drawtext ')" ]; then
         encode text -f lavfi -i "color=c=white:$r" \
             -vf "drawtext=expansion=none:textfile=$tmp/readme:fontsize=26:x=20:y=-80*t"
     fi
