@@ -213,7 +213,7 @@ static int write_mpd(const struct measured *m, const char *to, struct err *e)
         return *m->manifest ? ERR_IO
                             : err_field(e, ERR_CONFLICT, "--mpd",
                                         "the input is a folder without an MPD");
-    char *rated = video_rate_mpd(text, len, m->video->name, m->video, e);
+    char *rated = mpd_rate_video(text, len, m->video->name, m->video, e);
     int rc = rated ? text_write_file(to, rated, strlen(rated), e) : ERR_INVALID;
     free(rated);
     free(text);

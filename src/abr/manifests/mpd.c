@@ -1028,7 +1028,7 @@ static int mpd_rate_set(struct mpd_writer *w, size_t *done, const struct mpd_nod
     return 0;
 }
 
-char *video_rate_mpd(const char *text, size_t len, const char *name,
+char *mpd_rate_video(const char *text, size_t len, const char *name,
                      const struct video *v, struct err *e)
 {
     size_t blanks = strspn(text, VIDEO_BLANKS), done = 0;

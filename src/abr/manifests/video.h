@@ -96,7 +96,7 @@ int video_save_quality(const struct video *v, const char *dir, struct err *e)
 /* The MPD in text, which v is of, with the quality of each level in its Representations. Attributes of
  * quality that it has are replaced. Owned; NULL on failure: ERR_INVALID for several Periods or for levels
  * that are not those of v. */
-char *video_rate_mpd(const char *text, size_t len, const char *name,
+char *mpd_rate_video(const char *text, size_t len, const char *name,
                      const struct video *v, struct err *e);
 /* cfg may be NULL. */
 struct video *video_load(const char *path, const struct video_cfg *cfg, struct err *e);

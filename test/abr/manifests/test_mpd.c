@@ -579,7 +579,7 @@ TEST(quality_is_written_into_a_manifest)
             v->points[2 * c] = (float)(30 - 10 * c);
             v->points[2 * c + 1] = (float)(90 - 10 * c);
         }
-        char *text = video_rate_mpd(plain, strlen(plain), "m.mpd", v, &e);
+        char *text = mpd_rate_video(plain, strlen(plain), "m.mpd", v, &e);
         ck_assert_msg(text != NULL, "%s: %s", e.field, e.detail);
         for (int j = 0; j < 3 && t[i].parts[j]; j++)
             ck_assert_msg(strstr(text, t[i].parts[j]) != NULL, "%s\nin %s", t[i].parts[j],
