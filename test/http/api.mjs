@@ -304,7 +304,10 @@ await test('text/plain is read as JSON', async () => {
 await test('profiles', async () => {
     const path = '/v1/profiles/{name}', at = { name: 'sports-1' };
     const made = await call(201, 'PUT', path, at, { mu: [1, 0.5, 8], utility: 'log' });
-    assert.deepEqual(made.json, { name: 'sports-1', qoe: { mu: [1, 0.5, 8], utility: 'log' }, builtin: false, grow: false });
+    const { means, ...rest } = made.json;
+    assert.match(means, /^one second of stall is worth 8 units of the logarithm/);
+    assert.deepEqual(rest, { name: 'sports-1', qoe: { mu: [1, 0.5, 8], utility: 'log' }, stall_ratio_max: 0,
+        startup_max_s: 0, builtin: false, grow: false });
     await call(200, 'PUT', path, at, { mu: [1, 0.5, 9] });
     assert.deepEqual((await call(200, 'GET', path, at)).json.qoe, { mu: [1, 0.5, 9], utility: 'linear' });
     const names = (await call(200, 'GET', '/v1/profiles')).json.profiles.map(p => p.name);
@@ -314,7 +317,7 @@ await test('profiles', async () => {
 
     await refuse(409, 'profile', 'PUT', path, { name: 'news' }, { mu: [1, 1, 1] });
     await refuse(409, 'profile', 'DELETE', path, { name: 'news' });
-    await refuse(400, 'mu', 'PUT', path, at, {});
+    await refuse(400, 'weights', 'PUT', path, at, {});
     await refuse(400, 'mu', 'PUT', path, at, { mu: [0, 0, 0] });
     assert.equal((await d.call('PUT', '/v1/profiles/Big', { mu: [1, 1, 1] })).status, 400);
     assert.equal((await d.call('PUT', `/v1/profiles/${'x'.repeat(64)}`, { mu: [1, 1, 1] })).status, 400);
@@ -428,21 +431,25 @@ const fresh = async () => (await call(201, 'POST', '/v1/sessions', {},
     { ladder_kbps: TWELVE, chunk_s: 4, chunks: 0 })).json.session;
 const told = { bytes: 500000, download_s: 2.5, rebuffer_s: 0 };
 const sizes = TWELVE.map(() => 1000);
+const next = { next_bytes: sizes, next_quality: TWELVE.map(() => 50) };
+const perLevel = { ...next, quality: TWELVE.map(() => 50), height: TWELVE.map(() => 720) };
+/** What has an entry for each of twelve levels goes with a ladder of twelve. */
+const fitLadder = b => b.ladder_kbps.length === 12 ? b
+    : Object.fromEntries(Object.entries(b).filter(([name]) => !(name in perLevel)));
 
 for (const [schema, path, base, also] of [
     ['SessionOpen', () => '/v1/sessions',
-        { ladder_kbps: TWELVE, chunk_s: 0.5, mu: [1, 1, 1], next_bytes: sizes },
-        b => ({ ...b, next_bytes: b.ladder_kbps.length === 12 ? b.next_bytes : undefined })],
+        { ladder_kbps: TWELVE, chunk_s: 0.5, mu: [1, 1, 1], ...perLevel }, fitLadder],
     ['Question', async () => `/v1/sessions/${await fresh()}/decisions`,
-        { chunk: 1, buffer_s: 4, next_bytes: sizes }],
+        { chunk: 1, buffer_s: 4, ...next }],
     ['Outcome', async () => `/v1/sessions/${await fresh()}/decisions`, { chunk: 0, level: 1, ...told },
         last => ({ chunk: Math.min(last.chunk + 1, 1e9), buffer_s: 4, last })],
     ['Reward', async () => `/v1/sessions/${await fresh()}/rewards`, { chunk: 0, level: 1, ...told }],
     ['Underway', async () => `/v1/sessions/${await fresh()}/abandon`,
         { chunk: 0, level: 1, bytes: 1000, elapsed_s: 1, buffer_s: 4 }],
     ['Decide', () => '/v1/decide', { ladder_kbps: TWELVE, chunk_s: 0.5, buffer_s: 4, mu: [1, 1, 1],
-        throughput_kbps: [1000], download_s: [1], next_bytes: sizes },
-        b => ({ ...b, next_bytes: b.ladder_kbps.length === 12 ? b.next_bytes : undefined,
+        throughput_kbps: [1000], download_s: [1], ...perLevel },
+        b => ({ ...fitLadder(b),
             download_s: b.download_s.length === 1 ? b.throughput_kbps.map(() => b.download_s[0]) : b.download_s,
             throughput_kbps: b.throughput_kbps.length === 1 ? b.download_s.map(() => b.throughput_kbps[0])
                 : b.throughput_kbps })],

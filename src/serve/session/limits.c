@@ -105,6 +105,11 @@ static int check_entries(int n, int levels, const char *name, struct err *e)
                      levels);
 }
 
+int limits_quality(const double *points, int levels, struct err *e)
+{
+    return check_quality(points, levels, false, "quality", e);
+}
+
 int limits_next_quality(const double *points, int levels, struct err *e)
 {
     return check_quality(points, levels, true, "next_quality", e);
@@ -207,7 +212,7 @@ int limits_open(const struct session_open *in, struct err *e)
     if (!rc && in->profile[0]) rc = limits_name(in->profile, e);
     if (!rc) rc = check_entries(in->n_quality, in->levels, "quality", e);
     if (!rc && in->quality_from != QUALITY_CURVE)
-        rc = check_quality(in->quality, in->levels, false, "quality", e);
+        rc = limits_quality(in->quality, in->levels, e);
     if (!rc) rc = check_entries(in->n_height, in->levels, "height", e);
     if (!rc && in->n_height) rc = limits_heights(in->height, in->levels, e);
     if (!rc && in->has_next) rc = check_next(in->next_bytes, in->levels, e);
@@ -318,8 +323,7 @@ int limits_view(const struct view *v, struct err *e)
     if (!rc) rc = limits_history(v->throughput_kbps, v->download_s, v->n_history, e);
     if (!rc) rc = check_next(v->next_bytes, v->levels, e);
     if (!rc) rc = check_quality(v->points, v->levels, false, "quality", e);
-    if (!rc && v->last_level >= 0)
-        rc = within(v->last_points, 0, LIMITS_QUALITY, "last_quality", e);
+    if (!rc) rc = within(v->last_points, 0, LIMITS_QUALITY, "last_quality", e);
     if (!rc) rc = limits_qoe(&v->qoe, e);
     return rc;
 }

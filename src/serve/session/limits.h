@@ -60,6 +60,8 @@ int limits_ladder(const double *kbps, int levels, struct err *e)
     __attribute__((warn_unused_result));
 int limits_heights(const double *height, int levels, struct err *e)
     __attribute__((warn_unused_result));
+int limits_quality(const double *points, int levels, struct err *e)
+    __attribute__((warn_unused_result));
 int limits_next_quality(const double *points, int levels, struct err *e)
     __attribute__((warn_unused_result));
 /* quality_curve for heights as JSON has them; NULL: unknown. */

@@ -466,6 +466,7 @@ static int decide_points(struct decide_body *b, struct err *e)
     struct view *view = &b->out.view;
     int levels = view->levels, rc = 0;
     if (b->has_quality) rc = check_count(b->n_quality, levels, "quality", e);
+    if (!rc && b->has_quality) rc = limits_quality(b->quality, levels, e);
     if (!rc && b->has_height) rc = check_count(b->n_height, levels, "height", e);
     if (!rc && b->has_height) rc = limits_heights(b->height, levels, e);
     if (!rc && b->has_next_quality)

@@ -328,6 +328,11 @@ TEST(quality_of_levels_and_chunks)
         parse_decide(VIDEO ",\"buffer_s\":2,\"last_level\":0,\"last_quality\":33}"), 0);
     ck_assert(v->last_points == 33 && v->points[1] == 100);
     ck_assert(decided.from[1] == QUALITY_CURVE);
+    /* checked although that of the chunk counts */
+    ck_assert_int_eq(parse_decide(VIDEO ",\"buffer_s\":2,\"quality\":[-1,80],"
+                                        "\"next_quality\":[10,70]}"),
+                     ERR_RANGE);
+    ck_assert_str_eq(e.field, "quality[0]");
 #undef VIDEO
 }
 
