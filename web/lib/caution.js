@@ -6,16 +6,16 @@
  * @module abrd/caution
  */
 
-const LAMBDA = 1, KAPPA = 2, WEIGHT_MAX = 12;
+const KAPPA = 2, WEIGHT_MAX = 12;
 
 /**
  * @param {import('./view.js').View} view
  * @returns {import('./view.js').View} with a larger weight of stalls; the view itself without a ceiling
  */
 export function cautious(view) {
-    const { qoe, stalledS, playedS } = view;
+    const { qoe, stalledS, playedS, lambda } = view;
     if (!(qoe.stallRatioMax > 0)) return view;
     const above = stalledS - qoe.stallRatioMax * (stalledS + playedS);
-    const weight = Math.min((1 + LAMBDA) * (1 + KAPPA * Math.max(above, 0)), WEIGHT_MAX);
+    const weight = Math.min((1 + lambda) * (1 + KAPPA * Math.max(above, 0)), WEIGHT_MAX);
     return { ...view, qoe: { ...qoe, stall: qoe.stall * weight } };
 }

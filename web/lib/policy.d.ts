@@ -18,7 +18,7 @@ export class Policy {
     readonly version: number;
     readonly actions: number;
     /** @param weights what the viewer values, or the name of a built-in profile */
-    decide(question: Question, weights: Weights | Qoe | string, seen?: Partial<Seen>): LocalDecision;
+    decide(question: Question, weights: Weights | Qoe | string, seen?: Partial<Seen> & { lambda?: number }): LocalDecision;
 }
 
 export interface LocalPolicyOptions {
@@ -30,7 +30,7 @@ export interface LocalPolicyOptions {
 
 export interface LocalPolicy {
     /** null without weights, or for an unknown profile. */
-    fallback(question: Question, seen?: Partial<Seen>): LocalDecision | null;
+    fallback(question: Question, seen?: Partial<Seen> & { lambda?: number }): LocalDecision | null;
     /** Requests new weights; returns whether there are weights. */
     refresh(): Promise<boolean>;
     /** Whether the first request gave weights. */

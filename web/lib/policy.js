@@ -147,7 +147,8 @@ export class Policy {
     /**
      * @param {import('./types').Question} question the body of POST /v1/decide
      * @param {string|import('./types').Weights|import('./types').Qoe} weights what its profile means, or a built-in one's name
-     * @param {{stalledS?: number, playedS?: number}} [seen] what the viewer has seen of the session
+     * @param {{stalledS?: number, playedS?: number, lambda?: number}} [seen] what the viewer has seen of the
+     *     session; lambda: by how much stalls weigh more under a ceiling (1)
      */
     decide(question, weights, seen) {
         const levels = question.ladder_kbps.length;

@@ -20,6 +20,7 @@
  * @property {import('./qoe.js').Qoe} qoe
  * @property {number} stalledS of the session so far, without the start
  * @property {number} playedS media of the session so far
+ * @property {number} lambda share by which stalls of viewers with a ceiling weigh more (caution.js)
  * @property {number} margin of the guard's forecast, a logarithm; 0: nothing was seen of other sessions
  * @property {number} startKbps low quantile of first throughputs in this viewer's network; 0: not known
  */
@@ -29,13 +30,17 @@ import { chunkQoe, qualityCurve } from './qoe.js';
 /** Longest ladder, and chunks remembered. */
 export const LEVELS = 12, HISTORY = 8;
 
+/** As shipped: src/abr/deciders/caution.h */
+const LAMBDA = 1;
+
 /**
  * @param {import('./types').Question} question the body of POST /v1/decide
  * @param {import('./qoe.js').Qoe} qoe
- * @param {{stalledS?: number, playedS?: number}} [seen] what the viewer has seen of the session
+ * @param {{stalledS?: number, playedS?: number, lambda?: number}} [seen] what the viewer has seen of the
+ *     session, and lambda
  * @returns {View}
  */
-export function viewOf(question, qoe, { stalledS = 0, playedS = 0 } = {}) {
+export function viewOf(question, qoe, { stalledS = 0, playedS = 0, lambda = LAMBDA } = {}) {
     const { ladder_kbps: ladder, chunk_s: chunkS, chunk = 0, chunks = 0, buffer_s: bufferS,
         buffer_max_s: bufferMaxS = 60, last_level: last = -1, quality, height, next_quality: now,
         last_quality: lastPoints, next_bytes: bytes, throughput_kbps: rates = [], download_s: times = [] } = question;
@@ -48,7 +53,7 @@ export function viewOf(question, qoe, { stalledS = 0, playedS = 0 } = {}) {
         lastPoints: lastPoints ?? usual[last] ?? 0,
         rates: n ? rates.slice(-n) : [],
         times: n ? times.slice(-n) : [],
-        stalledS, playedS, margin: 0, startKbps: 0,
+        stalledS, playedS, lambda, margin: 0, startKbps: 0,
     };
 }
 
