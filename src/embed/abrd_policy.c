@@ -56,6 +56,7 @@ static int abrd_policy_within(double v, double lo, double hi, const char *what,
 
 struct abrd_policy {
     struct packed *packed;
+    enum feat_layout layout;
 };
 
 /* Takes p. */
@@ -66,11 +67,12 @@ static struct abrd_policy *pack(struct policy *p, const char *layout,
     struct abrd_policy *out = NULL;
     enum feat_layout found = FEAT_FULL;
     if (layout && feat_layout_parse(&found, layout, &why)) goto out;
-    if (found != FEAT_FULL || p->cfg.obs_dim != FEAT_FULL_DIM) {
+    if ((found != FEAT_FULL && found != FEAT_PLAN) ||
+        p->cfg.obs_dim != feat_dim(found)) {
         err_set(&why, ERR_INVALID,
                 "the policy reads %d inputs of layout '%s'; this library makes the %d of "
-                "'full', as the daemon does",
-                p->cfg.obs_dim, feat_layout_name(found), FEAT_FULL_DIM);
+                "'plan' and the %d of 'full', as the daemon does",
+                p->cfg.obs_dim, feat_layout_name(found), FEAT_PLAN_DIM, FEAT_FULL_DIM);
         goto out;
     }
     out = calloc(1, sizeof *out);
@@ -78,6 +80,7 @@ static struct abrd_policy *pack(struct policy *p, const char *layout,
         err_set(&why, ERR_MEMORY, "no memory for a policy");
         goto out;
     }
+    out->layout = found;
     out->packed = packed_new(&p->cfg, &why);
     if (out->packed) packed_load(out->packed, p);
 out:
@@ -393,8 +396,8 @@ int abrd_session_decide(const struct abrd_session *s, double buffer_s,
 
     struct view v = s->view;
     v.buffer_s = buffer_s;
-    float obs[FEAT_FULL_DIM];
-    feat_observe(obs, FEAT_FULL, &v);
+    float obs[FEAT_DIM_MAX];
+    feat_observe(obs, s->policy->layout, &v);
     struct policy_choice c;
     if (packed_decide(&c, s->policy->packed, obs, guard_greedy(&v), -1))
         return abrd_fail(e, ABRD_NUMERIC, "policy: what it computes is no number");

@@ -71,7 +71,7 @@ bool trajs_equal(const struct traj *a, const struct traj *b)
         if (a->step[i].action != b->step[i].action ||
             a->step[i].logp != b->step[i].logp ||
             a->step[i].policy != b->step[i].policy ||
-            traj_reward(a, i) != traj_reward(b, i))
+            traj_reward(a, i, FEAT_FULL) != traj_reward(b, i, FEAT_FULL))
             return false;
     return true;
 }

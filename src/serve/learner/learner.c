@@ -166,7 +166,7 @@ static void add(struct learner *l)
     for (int i = 0; i < t->n; i++) {
         l->action[i] = t->step[i].action;
         l->logp[i] = t->step[i].logp;
-        l->reward[i] = traj_reward(t, i);
+        l->reward[i] = traj_reward(t, i, l->layout);
         if (t->step[i].policy < oldest) oldest = t->step[i].policy;
     }
 

@@ -8,14 +8,17 @@ int decide_layout(enum feat_layout *out, const struct policy_cfg *cfg, struct er
     if (cfg->actions < 2 || cfg->actions > VIEW_LEVELS)
         return err_set(e, ERR_INVALID, "the policy has %d actions, not 2 .. %d",
                        cfg->actions, VIEW_LEVELS);
-    if (cfg->obs_dim == feat_dim(FEAT_FULL)) {
+    if (cfg->obs_dim == feat_dim(FEAT_PLAN)) {
+        *out = FEAT_PLAN;
+    } else if (cfg->obs_dim == feat_dim(FEAT_FULL)) {
         *out = FEAT_FULL;
     } else if (cfg->obs_dim == feat_dim(FEAT_PAPER)) {
         *out = FEAT_PAPER;
     } else {
         return err_set(e, ERR_INVALID,
-                       "the policy reads %d inputs; the known layouts have %d and %d",
-                       cfg->obs_dim, feat_dim(FEAT_FULL), feat_dim(FEAT_PAPER));
+                       "the policy reads %d inputs; the known layouts have %d, %d and %d",
+                       cfg->obs_dim, feat_dim(FEAT_PLAN), feat_dim(FEAT_FULL),
+                       feat_dim(FEAT_PAPER));
     }
     return 0;
 }

@@ -68,8 +68,21 @@ void traj_observe(float *obs, uint32_t *mask, const struct traj *t,
     }
 }
 
-float traj_reward(const struct traj *t, int i)
+/* Mean throughput of the trajectory's downloads; 0: nothing arrived. */
+static double traj_kbps(const struct traj *t)
 {
-    double scaled = t->step[i].reward / feat_reward_scale(&t->view);
+    double bytes = 0, seconds = 0;
+    for (int i = 0; i < t->n; i++) {
+        bytes += t->step[i].bytes;
+        seconds += t->step[i].download_s;
+    }
+    return seconds > 0 ? bytes * 8e-3 / seconds : 0;
+}
+
+float traj_reward(const struct traj *t, int i, enum feat_layout layout)
+{
+    double scale = layout == FEAT_PLAN ? feat_link_scale(&t->view, traj_kbps(t))
+                                       : feat_reward_scale(&t->view);
+    double scaled = t->step[i].reward / scale;
     return (float)fmax(-TRAJ_REWARD, fmin(TRAJ_REWARD, scaled));
 }

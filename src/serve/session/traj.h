@@ -79,7 +79,8 @@ int traj_states(const struct traj *t);
 void traj_observe(float *obs, uint32_t *mask, const struct traj *t,
                   enum feat_layout layout);
 
-/* Reward of step i for the learner: divided by feat_reward_scale, bounded. */
-float traj_reward(const struct traj *t, int i);
+/* Reward of step i for the learner, bounded: divided by feat_reward_scale, or with FEAT_PLAN by
+ * feat_link_scale at the trajectory's mean throughput. */
+float traj_reward(const struct traj *t, int i, enum feat_layout layout);
 
 #endif
