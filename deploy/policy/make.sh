@@ -3,29 +3,28 @@
 #
 #   deploy/policy/make.sh [DIR...]     folders of recorded traces, in addition to generated links
 #
-# It trains three generations, one training per CPU at a time. First the specialists: one per profile
-# with only the standard player, one for all profiles with drawn players, one for drawn weights that
-# starts by imitating RobustMPC, and a generalist for drawn ladders. Then two students: each starts by
-# imitating the teachers that were trained for the episode at hand, and continues with PPO. Then the
-# policy: it starts by imitating both students, with more short buffers and live streams.
+# It trains the policy for viewers in points and puts it beside the policy for the papers' weights,
+# papers.safetensors, which stays as it is (papers-provenance.json says how it was made). Two generations,
+# one training per CPU at a time. First three specialists, which differ in how far they look ahead. Then
+# the policy: it starts by imitating them and continues with PPO.
 #
-# Variables: VIDEO=PATH (default: the generated video), SEED (of specialists and students), LAST_SEED,
-# SPECIALIST_STEPS, STUDENT_STEPS, STUDENTS, STEPS, CAUTION (the additional cost of a stall with a short
-# buffer in training), PART (of the traces) and TO (a folder, default build/policy). Policies that TO
-# already has are not trained again, and then no seconds are printed. EVAL="DIR..." adds scores on more
-# traces to the provenance file. SHIP=1 copies the result into deploy/policy. Without recorded traces the
-# policy is trained on generated links alone and scores a little lower on recorded ones.
+# Variables: VIDEO=PATH (default: the generated video), SEED, SPECIALIST_STEPS, STEPS, PART (of the traces)
+# and TO (a folder, default build/policy). Policies that TO already has are not trained again, and then no
+# seconds are printed. EVAL="DIR..." adds scores on more traces to the provenance file. SHIP=1 copies the
+# result into deploy/policy. Without recorded traces the policy is trained on generated links alone and
+# scores a little lower on recorded ones.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
-seed=${SEED:-1} part=${PART:-all} caution=${CAUTION:-.5} students=${STUDENTS:-2}
-specialist_steps=${SPECIALIST_STEPS:-10000000} student_steps=${STUDENT_STEPS:-30000000}
-steps=${STEPS:-25000000} last_seed=${LAST_SEED:-3}
+seed=${SEED:-1} part=${PART:-all}
+specialist_steps=${SPECIALIST_STEPS:-30000000} steps=${STEPS:-40000000}
 abrd=build/abrd to=${TO:-build/policy}
 export OPENBLAS_NUM_THREADS=1
 mkdir -p "$to"
 trap 'kill $(jobs -p) 2>/dev/null || true' EXIT
 
-common=("$abrd" train --preset tuned --variant pamoe --part "$part")
+common=("$abrd" train --preset tuned --variant pamoe --layout plan --profile product --part "$part"
+    --share-ladders .5 --share-players .6 --share-custom .4 --share-points .5 --share-live .15
+    --share-lengths .3 --share-first .15 --ladders 256)
 for dir in "$@"; do common+=(--traces "$dir"); done
 [ -z "${VIDEO:-}" ] || common+=(--video "$VIDEO")
 
@@ -73,50 +72,32 @@ made()
     done
 }
 
-viewers=(--share-custom .4 --share-simplex .75 --caution "$caution")
-
-list= number=$((1000 * seed))
-specialist()
-{
-    local name=$1
-    shift
-    number=$((number + 1))
-    make "$name" $number "$specialist_steps" "$@"
-}
-specialist drawn --profile drawn --share-simplex .75 --share-ladders 0 --advice .95 \
-    --caution "$caution"
-specialist ladders --share-ladders .8 "${viewers[@]}"
-specialist players --share-players 1 --share-live .3 --share-ladders 0 --share-custom 0 \
-    --caution "$caution"
-for profile in documentary live news pensieve; do
-    specialist $profile --profile $profile --share-ladders 0 --share-players 0 --share-live 0
-done
+list=
+make far $((100 * seed + 1)) "$specialist_steps" --gamma .98 --entropy .02,.002
+make near $((100 * seed + 2)) "$specialist_steps" --gamma .96 --lambda .8 --entropy .02,.002
+make between $((100 * seed + 3)) "$specialist_steps" --gamma .97 --lambda .9 --entropy .02,.002
 made
 
-specialists=$list list=
-for ((i = 1; i <= students; i++)); do
-    make "student$i" $((100 * seed - 100 + i)) "$student_steps" "${viewers[@]}" --entropy .01,.002 \
-        --teacher "$specialists"
-done
-made
-
-train=("${common[@]}" "${viewers[@]}" --share-players .5 --share-live .25 --share-ladders .35
-    --balance .03 --entropy .01,.002 --steps "$steps" --seed "$last_seed" --teacher "$list"
-    --out "$to/moe.safetensors")
+train=("${common[@]}" --gamma .97 --lambda .9 --entropy .01,.002 --steps "$steps" --seed "$seed"
+    --teacher "$list" --out "$to/points.safetensors")
 told "${train[@]}"
-if [ -f "$to/moe.safetensors" ]; then
+if [ -f "$to/points.safetensors" ]; then
     seconds=null
 else
     "${train[@]}" --csv "$to/curve.csv" --json "$to/training.json"
 fi
 [ "$seconds" = null ] || seconds=$((SECONDS - start))
 
+pair=("$abrd" policy pair "$to/points.safetensors" deploy/policy/papers.safetensors --out "$to/moe.safetensors")
+told "${pair[@]}"
+"${pair[@]}"
+
 # the same bundled traces for both; differences are paired against the shipped policy
 shipped=moe:deploy/policy/moe.safetensors made=moe:$to/moe.safetensors
 if [ -f deploy/policy/moe.safetensors ]; then
-    "$abrd" eval --policy "$shipped,$made,mpc,mpc-default" --profile all --quiet
+    "$abrd" eval --policy "$shipped,$made,ceiled:mpc" --profile all --quiet
 fi
-"$abrd" eval --gain "$made" --profile all --quiet --json "$to/eval.json"
+"$abrd" eval --policy "$made,ceiled:mpc,ceiled:bola" --profile all --quiet --json "$to/eval.json"
 
 commit=$(git rev-parse HEAD 2>/dev/null || echo unknown)
 [ -z "$(git status --porcelain -- src include 2>/dev/null)" ] || commit="$commit+changes"
@@ -130,7 +111,7 @@ commit=$(git rev-parse HEAD 2>/dev/null || echo unknown)
     printf '  ,\n  "eval_bundled_test": '
     cat "$to/eval.json"
     for dir in ${EVAL:-}; do
-        "$abrd" eval --gain "$made" --profile all --quiet --traces "$dir" \
+        "$abrd" eval --policy "$made,ceiled:mpc,ceiled:bola" --profile all --quiet --traces "$dir" \
             ${VIDEO:+--video "$VIDEO"} --json "$to/eval-$(basename "$dir").json" > /dev/null
         printf '  ,\n  "eval_%s": ' "$(basename "$dir")"
         cat "$to/eval-$(basename "$dir").json"

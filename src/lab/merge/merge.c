@@ -103,7 +103,7 @@ static int merge_load(struct loaded *l, const struct lab_task *t, struct err *e)
         load_policy(&l->joined, t, "policy", "deploy/policy/merge.safetensors", m, e);
     if (!rc) rc = check_joined(l->joined, m, e);
     if (!rc)
-        rc = load_policy(&l->hinted, t, "hinted", "deploy/policy/moe.safetensors", m, e);
+        rc = load_policy(&l->hinted, t, "hinted", "deploy/policy/papers.safetensors", m, e);
     if (!rc && l->hinted->cfg.obs_dim != FEAT_FULL_DIM)
         rc = err_field(e, ERR_INVALID, "--hinted", "does not observe layout full");
     free(m);

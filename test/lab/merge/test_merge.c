@@ -55,7 +55,7 @@ TEST(wants_experts_for_the_profiles)
 {
     struct labs_run r;
     small(&r);
-    labs_set_text(&r, "policy", "deploy/policy/moe.safetensors");
+    labs_set_text(&r, "policy", "deploy/policy/papers.safetensors");
     labs_go(&r, ERR_INVALID);
     ck_assert_str_eq(r.e.field, "--policy");
     ck_assert_ptr_nonnull(strstr(r.e.detail, "has experts for nobody"));
