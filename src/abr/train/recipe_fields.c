@@ -176,10 +176,12 @@ static const struct field FIELDS[] = {
     SHARE("share-generated", generated,
           "share of episodes on generated links if --traces is given"),
     {"profile", "NAME", WORD, AT(profile), .words = recipe_profiles,
-     .help = "profile of all viewers: all, product, papers, drawn (drawn weights) or one name"},
+     .help = "profile of all viewers: all, product, papers, drawn (drawn weights) or one "
+             "name"},
     SHARE("share-custom", custom, "share of episodes with drawn weights"),
-    SHARE("share-points", points,
-          "share of --share-custom whose weights are in points, near those of `standard`"),
+    LATER_SHARE(
+        "share-points", points,
+        "share of --share-custom whose weights are in points, near those of `standard`"),
     SHARE("share-simplex", simplex,
           "share of the others whose weights are any with sum 1; the rest are near a "
           "profile's"),

@@ -78,7 +78,7 @@ TEST(everything_drawn_stays_finite)
     int tags[TAGS] = {0}, ends = 0, cuts = 0, masks = 0, broken = 0;
     struct walk w;
     begin(&w, &c, 0);
-    for (int i = 0; i < 20000; i++) {
+    for (int i = 0; i < 80000; i++) {
         tags[w.out.tag]++;
         w.env.step(w.env.self, any_level(&w), &w.out);
         ends += w.out.done;
