@@ -12,15 +12,16 @@
 
 static struct policy *p;
 static struct packed *w;
-static struct qoe qoe[QOE_PRODUCT];
+/* No ceiling: what a policy risks shows in its marks. */
+static struct qoe qoe[QOE_PAPERS];
 
 static void setup(void)
 {
     struct policy_cfg cfg = policy_cfg_default(FEAT_FULL_DIM);
     p = policy_new(&cfg, NULL);
     w = packed_new(&cfg, NULL);
-    for (int v = 0; v < QOE_PRODUCT; v++)
-        qoe[v] = qoe_profiles[v].qoe;
+    for (int v = 0; v < QOE_PAPERS; v++)
+        qoe[v] = qoe_papers[v].qoe;
 }
 
 static void teardown(void)
@@ -38,7 +39,7 @@ static struct merge_exam_marks marks_of(struct merge_exam *x, int level)
         p->actor->theta[e.at + e.n - (size_t)p->cfg.actions + (size_t)level] = 50;
     }
     packed_load(w, p);
-    ck_assert(merge_exam_play(&m, x, w, FEAT_FULL, &qoe[0], qoe, QOE_PRODUCT));
+    ck_assert(merge_exam_play(&m, x, w, FEAT_FULL, &qoe[0], qoe, QOE_PAPERS));
     return m;
 }
 
@@ -57,20 +58,20 @@ START_TEST(who_loses_most_is_named)
                             again = marks_of(x, 5);
     ck_assert_mem_eq(&high, &again, sizeof high);
     int task = -1;
-    ck_assert_double_eq(merge_exam_loss(&high, &high, QOE_PRODUCT, NULL), 0);
-    ck_assert_double_gt(merge_exam_loss(&high, &low, QOE_PRODUCT, &task), 1);
-    ck_assert_str_eq(qoe_profiles[task].name, "live"); /* whom stalls hurt most */
+    ck_assert_double_eq(merge_exam_loss(&high, &high, QOE_PAPERS, NULL), 0);
+    ck_assert_double_gt(merge_exam_loss(&high, &low, QOE_PAPERS, &task), 1);
+    ck_assert_str_eq(qoe_papers[task].name, "paper-live"); /* whom stalls hurt most */
     /* the worse of both sets counts, and a set that is empty does not */
     struct merge_exam_marks a = low, b = low;
     b.merit[MERGE_EXAM_TRACES][1] += .5;
     b.merit[MERGE_EXAM_GENERATED][2] += .25;
-    ck_assert_double_eq_tol(merge_exam_loss(&a, &b, QOE_PRODUCT, &task), .5, 1e-12);
+    ck_assert_double_eq_tol(merge_exam_loss(&a, &b, QOE_PAPERS, &task), .5, 1e-12);
     ck_assert_int_eq(task, 1);
     merge_exam_free(x);
 
     x = make(1, NULL);
     struct merge_exam_marks alone = marks_of(x, 5);
-    for (int v = 0; v < QOE_PRODUCT; v++) {
+    for (int v = 0; v < QOE_PAPERS; v++) {
         ck_assert_double_eq(alone.merit[MERGE_EXAM_GENERATED][v],
                             high.merit[MERGE_EXAM_GENERATED][v]);
         ck_assert_double_eq(alone.merit[MERGE_EXAM_TRACES][v], 0);
@@ -129,7 +130,7 @@ START_TEST(weights_that_are_not_finite_fail)
     for (size_t i = 0; i < p->actor->n; i++)
         p->actor->theta[i] = NAN;
     packed_load(w, p);
-    ck_assert(!merge_exam_play(&m, x, w, FEAT_FULL, &qoe[0], qoe, QOE_PRODUCT));
+    ck_assert(!merge_exam_play(&m, x, w, FEAT_FULL, &qoe[0], qoe, QOE_PAPERS));
     merge_exam_free(x);
 }
 END_TEST
@@ -158,7 +159,7 @@ START_TEST(what_is_missing_is_told)
     (void)marks_of(x, 1);
     struct merge_exam_marks m;
     alloc_watch();
-    bool ok = merge_exam_play(&m, x, w, FEAT_FULL, &qoe[0], qoe, QOE_PRODUCT);
+    bool ok = merge_exam_play(&m, x, w, FEAT_FULL, &qoe[0], qoe, QOE_PAPERS);
     long calls = alloc_calls();
     ck_assert(ok);
     ck_assert_int_eq(calls, 0);
