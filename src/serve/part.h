@@ -32,6 +32,10 @@ struct decision {
     bool hinted;
     int tag; /* of a viewer with a hint: selects the weights (service_tag) */
     const char *content_id;  /* of a viewer without a hint */
+    int slot;      /* of the statistics */
+    bool explores; /* decides by the viewer's own weights, also if u < 0 */
+    /* multiplies mu_stall of view->qoe already (abr/deciders/caution.h); for other weights */
+    double stall_weight;
     double u;                /* < 0: the best level */
     struct decider *decider; /* the worker's scratch */
     const char *whose;       /* for the log: name of the weights without a finite value */

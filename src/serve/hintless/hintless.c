@@ -368,7 +368,7 @@ static bool decide_merged(struct verdict *out, struct hintless *u,
 
 bool hintless_decide(struct verdict *out, struct hintless *u, struct hintless_worker *d,
                      struct decider *decider, struct published *router,
-                     const struct view *view, const char *content_id)
+                     const struct view *view, const char *content_id, double stall_weight)
 {
     refresh_worker(d, u);
     struct view asked = *view;
@@ -377,6 +377,8 @@ bool hintless_decide(struct verdict *out, struct hintless *u, struct hintless_wo
     if (u->cfg.mode == HINTLESS_IDENTIFY &&
         identify_viewer(&asked.qoe, u, d, view, content_id))
         by = BY_IDENTITY;
+    if (by != BY_DEFAULT && asked.qoe.stall_ratio_max > 0)
+        asked.qoe.mu_stall *= stall_weight;
     /* the router decides if the merge is not finite */
     bool ok = u->cfg.mode == HINTLESS_MERGE && decide_merged(out, u, d, &asked);
     if (!ok) {

@@ -100,11 +100,12 @@ bool hintless_hint(struct qoe *out, struct hintless *u, struct hintless_worker *
 void hintless_opened(struct hintless *u);
 
 /* decide() for a session without a hint: the best level, never sampled. The view's qoe is the
- * session's (hintless_hint's or the default profile's). content_id: "" is none; used by mode
- * identify. */
+ * session's (hintless_hint's or the default profile's), and its mu_stall contains stall_weight. The
+ * hint's mu_stall is multiplied by it, too. content_id: "" is none; used by mode identify. */
 bool hintless_decide(struct verdict *out, struct hintless *u, struct hintless_worker *d,
                      struct decider *decider, struct published *router,
-                     const struct view *view, const char *content_id);
+                     const struct view *view, const char *content_id,
+                     double stall_weight);
 
 /* Is the observation of this decision to be kept for the head? */
 bool hintless_watches(const struct hintless *u, uint64_t key, int chunk);

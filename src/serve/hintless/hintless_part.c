@@ -111,7 +111,7 @@ static enum part_decide hintless_part_decide(struct verdict *out, void *self,
     const struct hintless_state *h = self;
     if (d->hinted) return PART_PASSES;
     bool ok = hintless_decide(out, h->hintless, worker, d->decider, h->service->published,
-                              d->view, d->content_id);
+                              d->view, d->content_id, d->stall_weight);
     return ok ? PART_DECIDED : PART_NOT_FINITE;
 }
 

@@ -11,6 +11,7 @@
 #include "serve/learner/published.h"
 #include "serve/part.h"
 #include "serve/session/decide.h"
+#include "serve/session/experience.h"
 #include "serve/session/profiles.h"
 #include "serve/session/service.h"
 #include "serve/session/sessions.h"
@@ -69,6 +70,7 @@ struct service {
     pthread_mutex_t profiles_lock;
     struct profiles *profiles;
     struct sessions *sessions;
+    struct experience *experience; /* of links and stalls */
     struct published *published;
     struct writer *writer;   /* NULL: no store */
     struct bus bus;          /* self NULL: no learner */
@@ -79,8 +81,9 @@ struct service {
 
     atomic_uint_fast64_t opened, closed, expired, conflicts, numeric, underway, abandoned;
     atomic_bool draining;
-    atomic_flag ticking; /* set by the thread that runs a tick; owns prune_at */
+    atomic_flag ticking; /* set by the thread that runs a tick; owns the two below */
     double prune_at;
+    double experience_at; /* owned like prune_at: the next time that it is saved */
     double checkpoint_at; /* owned by the thread that takes the learner's turns */
 
     atomic_bool threads; /* some of the threads below run */
@@ -113,6 +116,8 @@ uint8_t service_tag(struct service *s, const struct track_row *row);
 
 /* ---- requests ---- */
 
+/* Saves what was seen of links and stalls. A failure is logged. */
+void service_save_experience(struct service *s);
 /* Reserves room in the store's queue. An error while draining, or if the queue has no room. */
 int service_admit(struct service *s, struct err *e) __attribute__((warn_unused_result));
 /* Returns an unused reservation. */

@@ -144,7 +144,8 @@ struct service *service_new(const struct service_cfg *cfg, struct err *e)
         folder_secret(&s->folder, s->secret, &cfg->parts.entropy, cfg->log, e))
         goto fail;
     s->curve = curve_new(e);
-    if (!s->curve) goto fail;
+    s->experience = s->curve ? experience_new(e) : NULL;
+    if (!s->experience) goto fail;
     if (open_store(s, e) || open_parts(s, &optional, e) || service_open_policy(s, e) ||
         start_parts(s, e))
         goto fail;
@@ -191,6 +192,7 @@ int service_drain(struct service *s, struct err *e)
     service_checkpoint(s, true);
     for (int i = 0; i < s->parts_started; i++)
         if (parts_at(i)->save) parts_at(i)->save(s->part[i]);
+    service_save_experience(s);
     return drain_store(s, e);
 }
 
@@ -205,6 +207,7 @@ void service_free(struct service *s)
         if (parts_at(i)->free) parts_at(i)->free(s->part[i]);
     published_free(s->published);
     sessions_free(s->sessions);
+    experience_free(s->experience);
     profiles_free(s->profiles);
     writer_free(s->writer);
     folder_close(&s->folder);

@@ -59,7 +59,10 @@ static int profile_drop(struct service *s, const char *name, struct err *e)
     int failed = profiles_delete(s->profiles, name, e);
     for (int i = 0; i < parts_n() && !failed; i++)
         if (parts_at(i)->profile_gone) parts_at(i)->profile_gone(s->part[i], name);
-    if (!failed && slot != PROFILES_SLOT_CUSTOM) sessions_slot_gone(s->sessions, slot);
+    if (!failed && slot != PROFILES_SLOT_CUSTOM) {
+        sessions_slot_gone(s->sessions, slot);
+        experience_slot_gone(s->experience, slot);
+    }
     int rc = store_profile(s, STORE_PROFILE_GONE, failed ? NULL : &gone, e);
     return failed ? failed : rc;
 }

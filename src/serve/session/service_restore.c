@@ -105,11 +105,29 @@ static int restore_session(void *ctx, const struct track_row *stored,
     return 0;
 }
 
+/* A damaged file does not prevent the start. */
+static int restore_experience(struct service *s, struct err *e)
+{
+    struct err why = {0};
+    if (s->folder.lock < 0 ||
+        !experience_load(s->experience, s->folder.experience, s->profiles, &why))
+        return 0;
+    if (why.code == ERR_MEMORY) return err_set(e, ERR_MEMORY, "%s", why.detail);
+    log_err(s->cfg.log, LOG_WARN, "experience", &why);
+    log_event(s->cfg.log, LOG_WARN, "experience",
+              "margins and stall weights start over%s%s",
+              why.code == ERR_IO ? "" : "; the file is kept as ",
+              why.code == ERR_IO ? "" : "experience.state.bad");
+    if (why.code != ERR_IO) folder_keep_bad(&s->folder, s->folder.experience);
+    return 0;
+}
+
 int service_restore(struct service *s, struct err *e)
 {
     if (!s->writer) return 0;
     const struct store *store = writer_store(s->writer);
     int rc = restore_profiles(s, store, e);
+    if (!rc) rc = restore_experience(s, e);
     if (!rc) rc = store->live(store->self, restore_session, s, e);
     if (rc) return rc;
 

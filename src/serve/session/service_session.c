@@ -71,6 +71,7 @@ void service_deliver(struct service *s, struct changes *c, bool opened,
         writer_put_changes(s->writer, c, opened, id, staged ? &envelope : NULL,
                            SERVICE_RECORDS);
     sessions_stored(s->sessions, id);
+    if (c->rewards) experience_outcome(s->experience, &c->outcome);
     if (c->has_traj && !keep && bus->send) bus->send(bus->self, &c->traj);
     report_to_parts(s, c);
     if (c->closed) atomic_fetch_add(&s->closed, 1);
@@ -105,12 +106,28 @@ uint8_t service_tag(struct service *s, const struct track_row *row)
     return (uint8_t)profiles_tag(&row->qoe);
 }
 
+/* Makes the view of a decision as cautious as what was seen, in *out; returns it, or d->view if the
+ * session explores. */
+static const struct view *view_wary(struct view *out, struct service *s,
+                                    struct decision *d)
+{
+    d->stall_weight = 1;
+    if (d->explores) return d->view;
+    *out = *d->view;
+    experience_apply(out, s->experience, d->slot);
+    double own = d->view->qoe.mu_stall;
+    if (own > 0) d->stall_weight = out->qoe.mu_stall / own;
+    return out;
+}
+
 /* Decides by a part or by the published weights. A session whose added experts are gone, or without a
  * hint, gets the common policy's best level, which is not used for training. */
 static void verdict_on(struct verdict *out, struct service_worker *worker,
                        struct decision *d)
 {
     struct service *s = worker->service;
+    struct view wary;
+    d->view = view_wary(&wary, s, d);
     d->decider = &worker->decider;
     d->whose = "policy";
     for (int i = 0; i < parts_n(); i++) {
@@ -226,6 +243,8 @@ int service_open(struct session_opened *out, struct service *s, struct service_w
                                       .hinted = row.hinted,
                                       .tag = row.tag,
                                       .content_id = row.content_id,
+                                      .slot = row.slot,
+                                      .explores = row.explores,
                                       .u = draw(s, row.explores, row.key, 0)});
         stages_end(w->stages, STAGE_POLICY);
         track_changes_clear(&w->changes);
@@ -274,6 +293,8 @@ int service_ask(struct answer *out, struct service *s, struct service_worker *w,
                                .hinted = ticket.hinted,
                                .tag = ticket.tag,
                                .content_id = ticket.content_id,
+                               .slot = ticket.slot,
+                               .explores = ticket.explores,
                                .u = draw(s, ticket.explores, ticket.key, q->chunk)});
         stages_end(w->stages, STAGE_POLICY);
         track_changes_clear(&w->changes);
@@ -301,15 +322,19 @@ int service_underway(struct underway_out *out, struct service *s, const char *se
 {
     uint8_t id[TRACK_ID];
     struct view view;
-    bool explores;
+    struct session_ticket ticket;
     int rc = find_id(id, session, e);
     if (!rc) rc = limits_chunk(in->chunk, e);
-    if (!rc) rc = sessions_underway(&view, &explores, s->sessions, id, in->chunk, e);
+    if (!rc) rc = sessions_underway(&view, &ticket, s->sessions, id, in->chunk, e);
     if (!rc) rc = limits_underway(in, view.levels, e);
     if (rc) return rc;
 
     const struct underway u = {in->level, (double)in->bytes, in->elapsed_s, in->buffer_s};
-    int level = explores ? in->level : abandon_level(&view, &u);
+    int level = in->level;
+    if (!ticket.explores) {
+        experience_apply(&view, s->experience, ticket.slot);
+        level = abandon_level(&view, &u);
+    }
     *out = (struct underway_out){in->chunk, level, view.ladder_kbps[level]};
     atomic_fetch_add(&s->underway, 1);
     if (level != in->level) atomic_fetch_add(&s->abandoned, 1);
@@ -329,7 +354,12 @@ int service_decide(struct answer *out, struct service *s, struct service_worker 
 
     struct verdict v;
     struct view asked = *view;
-    if (!profile || !*profile) profiles_own_weights(&asked.qoe, s->profiles);
+    struct profile known;
+    int slot = PROFILES_SLOT_CUSTOM;
+    if (profile && *profile)
+        (void)!profiles_get(&known, &slot, s->profiles, profile, NULL);
+    else
+        profiles_own_weights(&asked.qoe, s->profiles);
     struct track_row row = {.opened_at = INFINITY, .hinted = hinted, .qoe = asked.qoe};
     if (profile && strlen(profile) < sizeof row.profile) strcpy(row.profile, profile);
     verdict_on(&v, w,
@@ -337,6 +367,7 @@ int service_decide(struct answer *out, struct service *s, struct service_worker 
                                   .hinted = hinted,
                                   .tag = service_tag(s, &row),
                                   .content_id = "",
+                                  .slot = slot,
                                   .u = -1});
     *out = (struct answer){.chunk = view->chunk,
                            .level = v.level,

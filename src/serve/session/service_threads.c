@@ -10,7 +10,7 @@
 #include "serve/parts.h"
 
 enum { EXPIRE_AT_ONCE = 128 }; /* sessions */
-static const double PRUNE_EVERY_S = 10;
+static const double PRUNE_EVERY_S = 10, EXPERIENCE_EVERY_S = 60;
 static const double EXPIRE_PAUSE_S = 1. / 64, RETRY_S = 1, HEARTBEAT_LOOK_S = .125;
 
 /* ---- the clock's work ---- */
@@ -51,6 +51,21 @@ static void tidy_store(struct service *s)
         log_err(s->cfg.log, LOG_WARN, "store", &why);
 }
 
+void service_save_experience(struct service *s)
+{
+    if (s->folder.lock < 0) return;
+    struct err why = {0};
+    if (experience_save(s->experience, s->folder.experience, s->profiles, &why))
+        log_err(s->cfg.log, LOG_ERROR, "experience", &why);
+}
+
+static void keep_experience(struct service *s, double now)
+{
+    if (now < s->experience_at) return;
+    if (s->experience_at > 0) service_save_experience(s);
+    s->experience_at = now + EXPERIENCE_EVERY_S;
+}
+
 void service_periodic(struct service *s)
 {
     if (atomic_flag_test_and_set(&s->ticking)) return;
@@ -61,6 +76,7 @@ void service_periodic(struct service *s)
     tidy_store(s);
     for (int i = 0; i < s->parts_started; i++)
         if (parts_at(i)->tick) parts_at(i)->tick(s->part[i], now);
+    keep_experience(s, now);
     atomic_flag_clear(&s->ticking);
 }
 

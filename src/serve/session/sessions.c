@@ -316,6 +316,25 @@ int sessions_open(struct answer *first, struct sessions *s, struct track_row *ro
                      s->max);
 }
 
+/* Adds what the viewer has seen of the session to the view of a decision. */
+static void view_seen(struct view *view, const struct entry *t)
+{
+    view->stalled_s += (double)t->viewing.stall_s;
+    view->played_s += (double)t->viewing.played_s;
+}
+
+static void ticket_of(struct session_ticket *out, const struct entry *t)
+{
+    const struct track_row *row = &t->track.row;
+    out->changes = t->track.changes;
+    out->key = row->key;
+    out->tag = row->tag;
+    out->slot = row->slot;
+    out->explores = row->explores;
+    out->hinted = row->hinted;
+    if (!out->hinted) memcpy(out->content_id, row->content_id, SERVICE_CONTENT);
+}
+
 int sessions_peek(struct view *view, struct answer *again, struct session_ticket *ticket,
                   struct sessions *s, const uint8_t id[TRACK_ID],
                   const struct question *q, struct err *e)
@@ -326,13 +345,8 @@ int sessions_peek(struct view *view, struct answer *again, struct session_ticket
     int rc;
     if (t) {
         rc = track_peek(view, again, &t->track, &h->steps, q, e);
-        ticket->changes = t->track.changes;
-        ticket->key = t->track.row.key;
-        ticket->tag = t->track.row.tag;
-        ticket->explores = t->track.row.explores;
-        ticket->hinted = t->track.row.hinted;
-        if (!ticket->hinted)
-            memcpy(ticket->content_id, t->track.row.content_id, SERVICE_CONTENT);
+        if (!rc) view_seen(view, t);
+        ticket_of(ticket, t);
         h->stats.repeats += rc == 1;
     } else {
         rc = session_unknown(e);
@@ -341,15 +355,19 @@ int sessions_peek(struct view *view, struct answer *again, struct session_ticket
     return rc;
 }
 
-int sessions_underway(struct view *view, bool *explores, struct sessions *s,
-                      const uint8_t id[TRACK_ID], int chunk, struct err *e)
+int sessions_underway(struct view *view, struct session_ticket *ticket,
+                      struct sessions *s, const uint8_t id[TRACK_ID], int chunk,
+                      struct err *e)
 {
     struct shard *h = shard_of(s, id);
     pthread_mutex_lock(&h->lock);
     struct entry *t = table_get(h->table, id);
     int rc =
         t ? track_underway(view, &t->track, &h->steps, chunk, e) : session_unknown(e);
-    if (!rc) *explores = t->track.row.explores;
+    if (!rc) {
+        view_seen(view, t);
+        ticket_of(ticket, t);
+    }
     pthread_mutex_unlock(&h->lock);
     return rc;
 }

@@ -46,18 +46,20 @@ struct session_ticket {
     uint64_t key;
     uint8_t tag; /* of the row: selects the weights that decide */
     bool explores, hinted;
+    uint8_t slot; /* of the statistics */
     char content_id[SERVICE_CONTENT]; /* of a session without a hint */
 };
 
-/* As track_peek: 0: new, 1: repeat. */
+/* As track_peek: 0: new, 1: repeat. stalled_s and played_s of the view are those of the session. */
 int sessions_peek(struct view *view, struct answer *again, struct session_ticket *ticket,
                   struct sessions *s, const uint8_t id[TRACK_ID],
                   const struct question *q, struct err *e)
     __attribute__((warn_unused_result));
 
-/* As track_underway; *explores: the level being fetched was drawn. */
-int sessions_underway(struct view *view, bool *explores, struct sessions *s,
-                      const uint8_t id[TRACK_ID], int chunk, struct err *e)
+/* As track_underway, with the same ticket; ticket->explores: the level being fetched was drawn. */
+int sessions_underway(struct view *view, struct session_ticket *ticket,
+                      struct sessions *s, const uint8_t id[TRACK_ID], int chunk,
+                      struct err *e)
     __attribute__((warn_unused_result));
 
 /* 0: recorded; 1: the session has changed since the ticket, peek again. */

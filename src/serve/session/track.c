@@ -328,6 +328,24 @@ static void count_followed(struct track *t)
     if (t->row.followed < UINT16_MAX) t->row.followed++;
 }
 
+static void put_outcome(struct track_outcome *out, const struct track *t,
+                        const struct step *s, bool in_order)
+{
+    const struct track_row *row = &t->row;
+    *out = (struct track_outcome){.before = t->measured,
+                                  .lowest_kbps = row->ladder_kbps[0],
+                                  .stall_s = s->rebuffer_s,
+                                  .chunk_s = row->chunk_s,
+                                  .stall_ratio_max = row->qoe.stall_ratio_max,
+                                  .network = row->network,
+                                  .from = row->from,
+                                  .slot = row->slot,
+                                  .decided = s->flags & STEP_DECIDED,
+                                  .followed = s->flags & STEP_FOLLOWED,
+                                  .first = s->last_level < 0};
+    if (in_order) out->kbps = s->bytes * 8e-3 / s->download_s;
+}
+
 /* s has no outcome yet. */
 static void take_outcome(struct track *t, struct steps *p, struct step *s,
                          const struct outcome *o, double now, struct changes *c)
@@ -347,8 +365,9 @@ static void take_outcome(struct track *t, struct steps *p, struct step *s,
         count_followed(t);
     }
 
-    bool newest = s == &p->at[t->newest];
-    if (!overtaken(t, p, s)) {
+    bool newest = s == &p->at[t->newest], in_order = !overtaken(t, p, s);
+    put_outcome(&c->outcome, t, s, in_order);
+    if (in_order) {
         /* the newest step was decided without the measurement of an older step */
         if (!newest) close_trajectory(t, p, true, now, c);
         traj_measure(&t->measured, s->bytes, s->download_s);
@@ -462,6 +481,9 @@ static void make_view(struct view *v, const struct track *t, const struct steps 
                 view_push(v, (double)q->last.bytes, q->last.download_s);
         if (!s || s == &p->at[t->newest]) v->last_level = q->last.level;
         undecided = !s;
+        bool first = s ? s->last_level < 0 : level_before(t, p) < 0;
+        v->stalled_s = first ? 0 : q->last.rebuffer_s;
+        v->played_s = v->chunk_s;
     }
     uint16_t last = undecided ? 0 : points_before(t, p, v->last_level);
     struct traj_points points = question_points(q, v->levels, last);

@@ -18,7 +18,7 @@
  * made, from which the critic bootstraps. It is terminal if the last chunk of the video was followed
  * and reported, or the player reports the end.
  *
- * Memory. 232 bytes per step and 784 per session. Steps come from a pool. A session keeps its
+ * Memory. 232 bytes per step and 792 per session. Steps come from a pool. A session keeps its
  * pool->keep newest steps and its open trajectory. If the pool is empty it gives up its own oldest.
  *
  * Threads: not shared; the caller holds the lock of the session's shard. No allocation. */
@@ -85,6 +85,7 @@ struct track_row {
     /* not stored */
     uint16_t followed; /* chunks fetched as decided, among the known steps */
     uint64_t from;     /* hash of the client's address; 0: unknown after a restart */
+    uint64_t network;  /* of its network (networks.h); 0: unknown */
 };
 
 struct track {
@@ -118,6 +119,17 @@ struct verdict {
     enum service_by by;
 };
 
+/* What an outcome shows of a link and of stalls (experience.h, networks.h). */
+struct track_outcome {
+    struct traj_measured before; /* the session's history until then */
+    double kbps;                 /* of the download; 0: empty, or not measured in order */
+    double lowest_kbps, stall_s, chunk_s, stall_ratio_max;
+    uint64_t network, from;
+    uint8_t slot;
+    bool decided, followed; /* by the daemon; by the player */
+    bool first;             /* of the session: the wait is no stall */
+};
+
 /* The changes of an operation: copied out under the lock, passed to store and learner after it. Large;
  * track_changes_clear clears only n, closed, has_traj, starved, unhinted and the counts. */
 struct changes {
@@ -132,6 +144,7 @@ struct changes {
     int expert;        /* that decided; -1: none */
     bool unhinted;     /* a session without a hint: row is filled */
     uint32_t rewarded; /* if rewards > 0: ord of the step whose outcome arrived */
+    struct track_outcome outcome; /* of that step */
     struct track_row row;
     struct traj traj;
 };
@@ -148,7 +161,8 @@ struct session_asked {
 
 void track_init(struct track *t, const struct track_row *row);
 
-/* 0: a new question, *view is the policy's input; 1: a repeat, *again is its answer. */
+/* 0: a new question, *view is the policy's input; 1: a repeat, *again is its answer. stalled_s and
+ * played_s of the view are those of the outcome that came with the question. */
 int track_peek(struct view *view, struct answer *again, const struct track *t,
                const struct steps *pool, const struct question *q, struct err *e)
     __attribute__((warn_unused_result));

@@ -89,6 +89,7 @@ static int copy_all(struct backup_job *j, struct err *e)
     if (!rc && chmod(to, 0600)) rc = backup_failed(to, "written", e);
     if (!rc) rc = copy_added(j, e);
     if (!rc) rc = copy_file(j, "untagged.state", e);
+    if (!rc) rc = copy_file(j, "experience.state", e);
     if (!rc) rc = copy_file(j, "secret", e);
     return rc;
 }

@@ -32,6 +32,7 @@ int folder_open(struct folder *f, const char *dir, struct err *e)
     if (!rc) rc = file_path(f->policy, dir, "policy.safetensors", e);
     if (!rc) rc = file_path(f->hintless, dir, "untagged.state", e);
     if (!rc) rc = file_path(f->secret, dir, "secret", e);
+    if (!rc) rc = file_path(f->experience, dir, "experience.state", e);
     if (rc) return rc;
 
     f->used = !access(f->db, F_OK);
@@ -103,6 +104,12 @@ void folder_misses(struct folder *f, const struct log *log, const char *event,
     f->missing++;
     log_event(log, LOG_WARN, event,
               "%s is not there: restore it from a backup; otherwise %s", path, otherwise);
+}
+
+void folder_keep_bad(struct folder *f, const char *path)
+{
+    f->refused++;
+    keep_as_bad(path);
 }
 
 void folder_hintless(struct folder *f, const struct log *log)

@@ -4,6 +4,7 @@
  *   policy.safetensors        the newest checkpoint of the learner; .prev: the one before
  *   secret                    makes draws unpredictable (decide.h): 32 hex digits, 0600
  *   untagged.state            what was learned about viewers without a hint (hintless.h)
+ *   experience.state          what was seen of links and stalls (experience.h)
  *   lock                      held by the daemon that uses the folder
  *
  * A damaged checkpoint is kept as policy.safetensors.bad. Then the one before is used, or the policy
@@ -33,7 +34,8 @@ struct folder {
     uint64_t missing;           /* files that a start expected */
     bool used;                  /* a daemon was here before */
     char from[FOLDER_PATH + 8]; /* the file that folder_policy read; cut when longer */
-    char db[FOLDER_PATH], policy[FOLDER_PATH], hintless[FOLDER_PATH], secret[FOLDER_PATH];
+    char db[FOLDER_PATH], policy[FOLDER_PATH], hintless[FOLDER_PATH], secret[FOLDER_PATH],
+        experience[FOLDER_PATH];
 };
 
 /* Makes the folder if it is not there. dir NULL: nothing is kept. */
@@ -46,6 +48,8 @@ bool folder_in_use(const char *dir);
 /* Counts and logs, as this event, that a file is missing and what happens without it. */
 void folder_misses(struct folder *f, const struct log *log, const char *event,
                    const char *path, const char *otherwise);
+/* Renames a damaged file to NAME.bad and counts it. */
+void folder_keep_bad(struct folder *f, const char *path);
 /* Before untagged.state is made: the same for it, if a daemon was here before. */
 void folder_hintless(struct folder *f, const struct log *log);
 

@@ -1,4 +1,5 @@
 /* What is known of viewers without a hint outlives the process: restarts, modes, damage. */
+#include "serve/session/core.h"
 #include "sim/files.h"
 #include "support/untagged_viewers.h"
 
@@ -55,6 +56,7 @@ START_TEST(answers_are_the_same_after_a_kill)
         struct answer a1 = ask(&o, &q1);
         struct question q2 = ask_next(&guest, 2, a1.level);
         service_tick(f.service); /* the store is flushed, the slot goes on */
+        service_save_experience(f.service); /* as once a minute */
         served_kill(&f);
         served_start(&f);
         struct answer again = ask(&o, &q1);

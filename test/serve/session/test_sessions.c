@@ -46,7 +46,7 @@ static int open_one(struct sessions *s, struct track_row *row, struct err *e)
  * the key (16), the used flag (1) and at most four slots of the index (16). */
 TEST(a_live_session_takes_at_most_1792_bytes)
 {
-    ck_assert_uint_eq(sizeof(struct track), 784);
+    ck_assert_uint_eq(sizeof(struct track), 792);
     ck_assert_uint_eq(sizeof(struct step), 232);
     size_t entry = (16 + 8 + sizeof(struct track) + 16 + 15) / 16 * 16;
     ck_assert_uint_le(entry + 1 + 16 + TRACK_KEEP * sizeof(struct step), 1792);
@@ -103,31 +103,32 @@ TEST(only_the_last_decided_chunk_can_be_abandoned)
     struct track_row row = make_row(0);
     struct view v;
     struct err e = {0};
-    bool explores = false;
+    struct session_ticket ticket;
     ck_assert_int_eq(open_one(s, &row, NULL), 0);
-    ck_assert_int_eq(sessions_underway(&v, &explores, s, row.id, 0, &e), 0);
-    ck_assert(v.chunk == 0 && v.last_level == -1 && v.n_history == 0 && explores);
-    ck_assert_int_eq(sessions_underway(&v, &explores, s, row.id, 1, &e), ERR_CONFLICT);
+    ck_assert_int_eq(sessions_underway(&v, &ticket, s, row.id, 0, &e), 0);
+    ck_assert(v.chunk == 0 && v.last_level == -1 && v.n_history == 0 && ticket.explores);
+    ck_assert_int_eq(sessions_underway(&v, &ticket, s, row.id, 1, &e), ERR_CONFLICT);
     ck_assert_str_eq(e.field, "chunk");
 
     struct outcome o = {0, 1, 100000, 1, .5};
     struct question q = {1, 5, true, o, true, 2, {1000, 2000}};
     ck_assert_int_eq(ask(s, &row, &q), 1);
-    ck_assert_int_eq(sessions_underway(&v, &explores, s, row.id, 1, &e), 0);
+    ck_assert_int_eq(sessions_underway(&v, &ticket, s, row.id, 1, &e), 0);
     ck_assert(v.chunk == 1 && v.last_level == 1 && v.n_history == 1);
     ck_assert(v.buffer_s == 5 && v.next_bytes[1] == 2000);
-    ck_assert_int_eq(sessions_underway(&v, &explores, s, row.id, 0, &e), ERR_CONFLICT);
+    ck_assert(v.stalled_s == 0 && v.played_s == row.chunk_s);
+    ck_assert_int_eq(sessions_underway(&v, &ticket, s, row.id, 0, &e), ERR_CONFLICT);
 
     struct reward_in in = {.has_outcome = true, .outcome = {1, 0, 1000, 1, 0}};
     struct reward_out out;
     struct changes c;
     track_changes_clear(&c);
     ck_assert_int_eq(sessions_report(&out, s, row.id, &in, 12, &c, NULL), 0);
-    ck_assert_int_eq(sessions_underway(&v, &explores, s, row.id, 1, &e), ERR_CONFLICT);
+    ck_assert_int_eq(sessions_underway(&v, &ticket, s, row.id, 1, &e), ERR_CONFLICT);
     ck_assert_int_eq(sessions_close(s, row.id, "", 13, &c, NULL), 0);
-    ck_assert_int_eq(sessions_underway(&v, &explores, s, row.id, 1, &e), ERR_ABSENT);
+    ck_assert_int_eq(sessions_underway(&v, &ticket, s, row.id, 1, &e), ERR_ABSENT);
     row.id[5] ^= 1;
-    ck_assert_int_eq(sessions_underway(&v, &explores, s, row.id, 1, &e), ERR_ABSENT);
+    ck_assert_int_eq(sessions_underway(&v, &ticket, s, row.id, 1, &e), ERR_ABSENT);
     sessions_free(s);
 }
 
