@@ -111,7 +111,9 @@ struct abrd_viewer {
     int utility;                      /* enum abrd_utility */
     double buffer_max_s; /* the most media that the player holds: a chunk .. an hour */
     double startup;
-    /* Ceilings, which bound what a decision may risk; 0: none. */
+    /* Ceilings, which bound what a decision may risk; 0: none. Levels that may stall on a link that
+     * disappoints are withheld, and stalls cost more while this session is above the ceiling. Nothing is
+     * promised for a single session. */
     double stall_ratio_max; /* of stalled / (stalled + played): 0.0001 .. 0.5 */
     double startup_max_s;   /* of the wait for the first picture: 0.1 .. 60 */
 };

@@ -2,6 +2,7 @@
 
 #include "abr/emulator/feat.h"
 #include "abr/emulator/quality.h"
+#include "abr/deciders/caution.h"
 #include "abr/deciders/guard.h"
 #include "policy/packed.h"
 #include "learn/ckpt.h"
@@ -396,6 +397,7 @@ int abrd_session_decide(const struct abrd_session *s, double buffer_s,
 
     struct view v = s->view;
     v.buffer_s = buffer_s;
+    caution_apply(&v, NULL, NULL);
     float obs[FEAT_DIM_MAX];
     feat_observe(obs, s->policy->layout, &v);
     struct policy_choice c;
@@ -430,6 +432,8 @@ int abrd_session_report(struct abrd_session *s, const struct abrd_outcome *o,
         qoe_chunk(&v->qoe, now, view_last(v), v->chunk_s, o->stall_s, v->ladder_kbps[0])
             .reward;
     s->quality += now.points;
+    if (s->reported) v->stalled_s += o->stall_s;
+    v->played_s += v->chunk_s;
     s->reported++;
     view_push(v, o->bytes, o->download_s);
     v->last_level = o->level;

@@ -116,12 +116,20 @@ TEST(it_plays_as_eval_does)
     const struct algo_ctx ctx = {.policy_path = file};
     ck_assert_int_eq(algo_new(&algo, "moe", &ctx, NULL), 0);
 
-    for (int i = 0; i < 4; i++) {
+    for (int j = 0; j < 8; j++) { /* without ceilings, then with them */
+        int i = j % 4;
+        struct qoe qoe = qoe_find(profiles[i])->qoe;
+        if (j >= 4) {
+            qoe.stall_ratio_max = .02;
+            qoe.startup_max_s = 3;
+        }
         struct abrd_viewer who = abrd_viewer_named(profiles[i]);
+        who.stall_ratio_max = qoe.stall_ratio_max;
+        who.startup_max_s = qoe.startup_max_s;
         struct seen s = {abrd_session_new(p, v, &who, NULL),
                          abrd_emulator_new(v, t, who.buffer_max_s, NULL), 0, 0};
         const struct replay r = {.world = &world,
-                                 .qoe = &qoe_find(profiles[i])->qoe,
+                                 .qoe = &qoe,
                                  .first_level = -1,
                                  .algo = &algo};
         ck_assert_int_eq(replay_run(&r, same, &s, NULL), 0);

@@ -305,7 +305,7 @@ void turns_start(struct world *w)
         world_finding(w, SIM_START, "code %d: %s %s", e.code, e.field, e.detail);
     for (int i = 0; i < WORLD_DEPTH && w->service; i++) {
         w->worker[i] = service_worker_new(w->service, &e);
-        if (w->one_address && w->worker[i]) service_worker_from(w->worker[i], 77);
+        if (w->one_address && w->worker[i]) service_worker_from(w->worker[i], 77, 0);
         assert(w->worker[i]);
     }
     memset(&w->count, 0, sizeof w->count);

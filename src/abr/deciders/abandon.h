@@ -5,23 +5,26 @@
  * arrived is discarded. B seconds of media are in the buffer, l is the level before, r(j | l) the
  * reward of a chunk at j after one at l (qoe.h), n the number of chunks after this one:
  *
- *   V(j) = r(j | l) - mu_stall max(0, W_j / c - B)
+ *   V(j) = r(j | l) - mu_wait max(0, W_j / c - B)
  *          + max_i [ r(i | j) + (n - 1) r(i | i) - mu_stall max(0, n chunk_s (R_i / c - 1) - A_j) ]
  *
  * A_j = max(0, B - W_j / c) + chunk_s is what the buffer holds then, R_i the ladder. The last term is
  * the rest of the session at the level that suits this link best, and the cost of going there from j.
- * The answer is the level with the largest V among these:
+ * mu_wait is mu_stall, but mu_start for the first chunk with weights in points. The answer is the level
+ * with the largest V among these:
  *
  *   - First chunk of a session, when nothing of the link was known: k and the levels above it. For
  *     viewers to whom a stall matters as much as quality (mu_stall >= mu_quality) also the levels
  *     below with fewer bytes to come than k (S_j < W_k). This corrects the first level
- *     (first_level.h) before anybody has seen it. The buffer is empty, so the whole wait counts as a
- *     stall. A viewer who prefers quality waits: in practice such viewers do not get what V promises
- *     for lower levels.
+ *     (first_level.h) before anybody has seen it. The buffer is empty, so the whole wait counts. A
+ *     viewer who prefers quality waits: in practice such viewers do not get what V promises for lower
+ *     levels. With a ceiling of the start-up (qoe.h: startup_max_s) every viewer may fall if
+ *     t + W_k / c exceeds it, and levels that start in time come before levels that do not.
  *   - Any other chunk, when the rest would arrive too late (W_k / c > B): k and those lower levels,
  *     for viewers to whom nothing matters more than stalls (mu_stall at least as large as each other
  *     weight). Others gain nothing: a viewer who minds switches pays for one, and a viewer who wants
- *     quality waits for it.
+ *     quality waits for it. With a ceiling of stalls (stall_ratio_max) levels above 0 are left out
+ *     whose chunk would outlast the buffer (S_j / c > B), as the guard does.
  *
  * The rules were found on training traces (deploy/policy/README.md). A session that explores does not
  * ask, so the level that is fetched is the level that was drawn.

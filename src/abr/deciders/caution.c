@@ -4,12 +4,14 @@
 #include "abr/deciders/guard.h"
 
 #include <math.h>
+#include <stddef.h>
 
 static const double CALM = 0.15, UNEVEN = 0.4; /* spread of the forecast, below */
 static const double STEP = 0.02, MARGIN_MIN = -0.5, MARGIN_MAX = 2;
 static const double RATE = 0.02, KAPPA = 2; /* per second above the ceiling */
 
-const char *const caution_link_names[CAUTION_LINKS] = {"calm", "uneven", "volatile"};
+const char *const caution_link_names[CAUTION_LINKS + 1] = {"calm", "uneven", "volatile",
+                                                             NULL};
 
 static int kind_of(const struct forecast *f)
 {

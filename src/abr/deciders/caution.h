@@ -42,8 +42,8 @@
 #define CAUTION_LAMBDA_MAX 11.0
 #define CAUTION_WEIGHT_MAX 12.0
 
-/* "calm", "uneven", "volatile" */
-extern const char *const caution_link_names[CAUTION_LINKS];
+/* "calm", "uneven", "volatile"; ends with NULL. */
+extern const char *const caution_link_names[CAUTION_LINKS + 1];
 
 struct caution_links {
     double margin[CAUTION_LINKS];

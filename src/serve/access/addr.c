@@ -137,6 +137,16 @@ struct addr addr_subscriber(const struct addr *a)
     return s;
 }
 
+struct addr addr_network(const struct addr *a)
+{
+    struct addr n = *a;
+    if (is_v4(a))
+        n.byte[15] = 0;
+    else
+        memset(n.byte + 6, 0, 10);
+    return n;
+}
+
 /* ---- networks ---- */
 
 /* True if a and b have the same first bits. */

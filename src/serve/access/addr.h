@@ -40,6 +40,9 @@ bool addr_is_private(const struct addr *a);
  * gets at least a /64 (RFC 6177). */
 struct addr addr_subscriber(const struct addr *a);
 
+/* The network of the address: IPv4 its /24, IPv6 its /48, the usual size of a site (RFC 6177). */
+struct addr addr_network(const struct addr *a);
+
 struct addr_nets {
     int n;
     struct {

@@ -139,6 +139,15 @@ uint64_t admit_number(const struct admit_client *c, uint64_t secret)
     return rng_u64_at(secret, half[0], half[1]) | 1;
 }
 
+uint64_t admit_network(const struct admit_client *c, uint64_t secret)
+{
+    if (!c->known) return 0;
+    uint64_t half[2];
+    struct addr network = addr_network(&c->addr);
+    memcpy(half, network.byte, sizeof half);
+    return rng_u64_at(~secret, half[0], half[1]) | 1;
+}
+
 /* The usual source addresses of programs on this machine. */
 static bool is_home(const struct addr *a)
 {

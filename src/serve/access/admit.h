@@ -63,6 +63,8 @@ void admit_client(struct admit_client *out, const struct admit *a,
 /* A keyed hash of the subscriber's address, never 0. It reveals nothing of the address without the
  * secret. All clients with an unknown address share one number. */
 uint64_t admit_number(const struct admit_client *c, uint64_t secret);
+/* The same of its network (addr_network); 0: the address is unknown. */
+uint64_t admit_network(const struct admit_client *c, uint64_t secret);
 
 /* Most connections of a peer (http.h); -1: not counted. */
 int admit_connections(const struct admit *a, const struct addr *peer);

@@ -227,7 +227,8 @@ static int api_answer(struct api *a, const struct http_request *q, double now_s,
     }
     struct admit_client client;
     admit_client(&client, a->shared->admit, q);
-    service_worker_from(a->scratch, admit_number(&client, a->shared->secret));
+    service_worker_from(a->scratch, admit_number(&client, a->shared->secret),
+                        admit_network(&client, a->shared->secret));
     enum auth_origin from = auth_origin(auth, origin, host);
     if (!q->waited && api_too_often(r, admit_address(a->shared->admit, &client, now_s),
                                     "requests from this address")) {

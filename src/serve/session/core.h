@@ -12,6 +12,7 @@
 #include "serve/part.h"
 #include "serve/session/decide.h"
 #include "serve/session/experience.h"
+#include "serve/session/networks.h"
 #include "serve/session/profiles.h"
 #include "serve/session/service.h"
 #include "serve/session/sessions.h"
@@ -71,6 +72,7 @@ struct service {
     struct profiles *profiles;
     struct sessions *sessions;
     struct experience *experience; /* of links and stalls */
+    struct networks *networks;
     struct published *published;
     struct writer *writer;   /* NULL: no store */
     struct bus bus;          /* self NULL: no learner */
@@ -98,7 +100,7 @@ struct service_worker {
     struct service *service;
     struct decider decider;
     void *desk[PARTS_MAX];
-    uint64_t from;          /* client of the current request (service_worker_from) */
+    uint64_t from, network; /* client of the current request (service_worker_from) */
     struct changes changes; /* of the current request */
     struct stages *stages;  /* NULL: not timed */
 };

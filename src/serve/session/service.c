@@ -146,6 +146,8 @@ struct service *service_new(const struct service_cfg *cfg, struct err *e)
     s->curve = curve_new(e);
     s->experience = s->curve ? experience_new(e) : NULL;
     if (!s->experience) goto fail;
+    s->networks = networks_new(NETWORKS_MAX, cfg->seed, e); /* its keys are keyed hashes */
+    if (!s->networks) goto fail;
     if (open_store(s, e) || open_parts(s, &optional, e) || service_open_policy(s, e) ||
         start_parts(s, e))
         goto fail;
@@ -208,6 +210,7 @@ void service_free(struct service *s)
     published_free(s->published);
     sessions_free(s->sessions);
     experience_free(s->experience);
+    networks_free(s->networks);
     profiles_free(s->profiles);
     writer_free(s->writer);
     folder_close(&s->folder);
@@ -244,9 +247,10 @@ void service_worker_free(struct service_worker *w)
     free(w);
 }
 
-void service_worker_from(struct service_worker *w, uint64_t from)
+void service_worker_from(struct service_worker *w, uint64_t from, uint64_t network)
 {
     w->from = from;
+    w->network = network;
 }
 
 void service_worker_stages(struct service_worker *w, struct stages *stages)

@@ -20,6 +20,7 @@
 #ifndef SERVE_SERVICE_H
 #define SERVE_SERVICE_H
 
+#include "abr/deciders/caution.h"
 #include "abr/emulator/quality.h"
 #include "abr/emulator/view.h"
 #include "base/entropy.h"
@@ -115,8 +116,8 @@ void service_worker_free(struct service_worker *w);
 void service_worker_stages(struct service_worker *w, struct stages *stages);
 /* Sets the client of the next requests: a hash of its address, not 0. One address gets a bounded share
  * of the estimate of the profile mix (profile_mix.h). 0, the default: each session counts as an address
- * of its own. */
-void service_worker_from(struct service_worker *w, uint64_t from);
+ * of its own. network: the same of its network, for the first level (networks.h); 0: unknown. */
+void service_worker_from(struct service_worker *w, uint64_t from, uint64_t network);
 
 /* ---- sessions ---- */
 struct session_open {
@@ -362,6 +363,10 @@ struct service_stats {
     struct online_stats learner;
     struct vitals_stats vitals;
     uint64_t expert_decisions[16];
+    /* of forecasts by kind of link (abr/deciders/caution.h) */
+    uint64_t forecast_downloads[CAUTION_LINKS], forecast_missed[CAUTION_LINKS];
+    double forecast_margin[CAUTION_LINKS];
+    int networks;                            /* known (networks.h) */
     double startup_bounds_s[VIEWING_BOUNDS]; /* of viewing.startup */
     int n_profiles;
     struct service_profile_stats {
@@ -370,6 +375,7 @@ struct service_stats {
         double reward_sum, kbps_sum;
         struct viewing_sums viewing;
         double stall_ratio_max, startup_max_s; /* ceilings; 0: none */
+        double stall_weight;                   /* of all its sessions; 1 without a ceiling */
         uint64_t expert[16];
     } profile[SERVICE_PROFILE_STATS];
 };

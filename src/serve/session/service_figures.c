@@ -61,6 +61,18 @@ const struct figure service_figures[] = {
      ROW(checkpoints_refused)},
     {"abrd_files_missing_total", NULL, FIGURE_COUNTER,
      "Files of the data folder that were missing at the start.", ROW(files_missing)},
+    {"abrd_forecast_downloads_total", "forecast_downloads", FIGURE_COUNTER,
+     "Downloads that were compared with the low quantile of their forecast, by kind of "
+     "link. Kept over restarts.",
+     ROW(forecast_downloads), .label = "link", .words = caution_link_names},
+    {"abrd_forecast_missed_total", "forecast_missed", FIGURE_COUNTER,
+     "Of these, downloads slower than that quantile. One in 6 is the target.",
+     ROW(forecast_missed), .label = "link", .words = caution_link_names},
+    {"abrd_forecast_margin", "forecast_margin", FIGURE_GAUGE,
+     "Margin of that quantile, a logarithm: decisions divide the forecast by exp(margin).",
+     ROW(forecast_margin), .label = "link", .words = caution_link_names},
+    {"abrd_networks", "networks", FIGURE_GAUGE,
+     "Networks of viewers whose first chunks are known.", ROW(networks)},
     {0}};
 
 #undef ROW
@@ -118,6 +130,10 @@ const struct figure service_profile_figures[] = {
      ROW(stall_ratio_max)},
     {"abrd_profile_startup_max_seconds", "startup_max_s", FIGURE_GAUGE,
      "Ceiling of the start-up; 0: none.", ROW(startup_max_s)},
+    {"abrd_profile_stall_weight", "stall_weight", FIGURE_GAUGE,
+     "Factor of the weight of stalls in decisions. It rises while the stall ratio is above "
+     "its ceiling; 1 without a ceiling.",
+     ROW(stall_weight)},
     /* decisions */
     {"abrd_profile_expert_decisions_total", "expert", FIGURE_COUNTER,
      "Decisions by the expert that made them, merges not counted.", ROW(expert),

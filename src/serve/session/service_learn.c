@@ -321,6 +321,13 @@ void service_stats(struct service_stats *out, struct service *s)
     out->not_followed = ss.not_followed;
     out->bus_dropped = ss.starved;
 
+    struct experience_stats seen;
+    experience_stats(&seen, s->experience);
+    memcpy(out->forecast_downloads, seen.seen, sizeof seen.seen);
+    memcpy(out->forecast_missed, seen.missed, sizeof seen.missed);
+    memcpy(out->forecast_margin, seen.margin, sizeof seen.margin);
+    out->networks = networks_count(s->networks);
+
     for (int i = 0; i < SERVICE_PROFILE_STATS; i++) {
         const struct session_slot *slot = &ss.slot[i];
         for (int k = 0; k < 16; k++)
@@ -333,6 +340,8 @@ void service_stats(struct service_stats *out, struct service *s)
         out->profile[at].kbps_sum = slot->kbps_sum;
         out->profile[at].viewing = slot->viewing;
         put_ceilings(&out->profile[at], s->profiles);
+        bool ceiling = out->profile[at].stall_ratio_max > 0;
+        out->profile[at].stall_weight = ceiling ? seen.stall_weight[i] : 1;
         memcpy(out->profile[at].expert, slot->expert, sizeof slot->expert);
     }
 

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "abr/deciders/abandon.h"
+#include "abr/deciders/first_level.h"
 #include "abr/emulator/quality.h"
 #include "base/rng.h"
 #include "serve/parts.h"
@@ -71,7 +72,11 @@ void service_deliver(struct service *s, struct changes *c, bool opened,
         writer_put_changes(s->writer, c, opened, id, staged ? &envelope : NULL,
                            SERVICE_RECORDS);
     sessions_stored(s->sessions, id);
-    if (c->rewards) experience_outcome(s->experience, &c->outcome);
+    if (c->rewards) {
+        const struct track_outcome *o = &c->outcome;
+        experience_outcome(s->experience, o);
+        networks_first_chunk(s->networks, o->network, o->from, o->kbps);
+    }
     if (c->has_traj && !keep && bus->send) bus->send(bus->self, &c->traj);
     report_to_parts(s, c);
     if (c->closed) atomic_fetch_add(&s->closed, 1);
@@ -115,6 +120,8 @@ static const struct view *view_wary(struct view *out, struct service *s,
     if (d->explores) return d->view;
     *out = *d->view;
     experience_apply(out, s->experience, d->slot);
+    if (first_level_is(out))
+        out->start_kbps = networks_start_kbps(s->networks, d->network);
     double own = d->view->qoe.mu_stall;
     if (own > 0) d->stall_weight = out->qoe.mu_stall / own;
     return out;
@@ -210,6 +217,7 @@ static int make_row(struct track_row *row, struct service_worker *w,
     row->tag = service_tag(s, row);
     if (!in->has_key)
         rc = entropy_draw(&s->cfg.parts.entropy, &row->key, sizeof row->key, e);
+    row->network = w->network;
     row->from = w->from ? w->from : rng_u64_at(~s->cfg.seed, row->key, 0) | 1;
     /* a session without a hint has no reward function to learn from */
     row->explores = row->hinted && chosen_to_explore(s, row->key);
@@ -244,6 +252,7 @@ int service_open(struct session_opened *out, struct service *s, struct service_w
                                       .tag = row.tag,
                                       .content_id = row.content_id,
                                       .slot = row.slot,
+                                      .network = row.network,
                                       .explores = row.explores,
                                       .u = draw(s, row.explores, row.key, 0)});
         stages_end(w->stages, STAGE_POLICY);
@@ -294,6 +303,7 @@ int service_ask(struct answer *out, struct service *s, struct service_worker *w,
                                .tag = ticket.tag,
                                .content_id = ticket.content_id,
                                .slot = ticket.slot,
+                               .network = ticket.network,
                                .explores = ticket.explores,
                                .u = draw(s, ticket.explores, ticket.key, q->chunk)});
         stages_end(w->stages, STAGE_POLICY);
@@ -368,6 +378,7 @@ int service_decide(struct answer *out, struct service *s, struct service_worker 
                                   .tag = service_tag(s, &row),
                                   .content_id = "",
                                   .slot = slot,
+                                  .network = w->network,
                                   .u = -1});
     *out = (struct answer){.chunk = view->chunk,
                            .level = v.level,

@@ -328,6 +328,7 @@ static void ticket_of(struct session_ticket *out, const struct entry *t)
     const struct track_row *row = &t->track.row;
     out->changes = t->track.changes;
     out->key = row->key;
+    out->network = row->network;
     out->tag = row->tag;
     out->slot = row->slot;
     out->explores = row->explores;

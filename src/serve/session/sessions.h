@@ -43,7 +43,7 @@ int sessions_open(struct answer *first, struct sessions *s, struct track_row *ro
 
 struct session_ticket {
     uint32_t changes;
-    uint64_t key;
+    uint64_t key, network;
     uint8_t tag; /* of the row: selects the weights that decide */
     bool explores, hinted;
     uint8_t slot; /* of the statistics */

@@ -337,12 +337,12 @@ static void put_outcome(struct track_outcome *out, const struct track *t,
                                   .stall_s = s->rebuffer_s,
                                   .chunk_s = row->chunk_s,
                                   .stall_ratio_max = row->qoe.stall_ratio_max,
-                                  .network = row->network,
                                   .from = row->from,
                                   .slot = row->slot,
                                   .decided = s->flags & STEP_DECIDED,
                                   .followed = s->flags & STEP_FOLLOWED,
                                   .first = s->last_level < 0};
+    if (out->first && out->decided && s->chunk == 0) out->network = row->network;
     if (in_order) out->kbps = s->bytes * 8e-3 / s->download_s;
 }
 

@@ -438,6 +438,8 @@ static const struct field DECIDE[] = {
     {"chunks", ROW(out.view.chunks)},
     {"buffer_max_s", ROW(out.view.buffer_max_s)},
     {"last_level", ROW(out.view.last_level)},
+    {"stalled_s", ROW(out.view.stalled_s)},
+    {"played_s", ROW(out.view.played_s)},
     {"throughput_kbps", ROW(kbps), LENGTH(struct decide_body, n_kbps)},
     {"download_s", ROW(seconds), LENGTH(struct decide_body, n_seconds)},
     {"next_bytes", ROW(out.view.next_bytes), HAS(struct decide_body, has_next),

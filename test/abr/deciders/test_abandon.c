@@ -66,6 +66,76 @@ TEST(a_bold_beginning_is_too)
     ck_assert_int_eq(abandon_level(&v, &slow), 5); /* neither lower nor higher */
 }
 
+/* Weights in points of a video of two chunks; by hand in each test. */
+static struct view in_points(int levels, double mu_stall, double mu_start)
+{
+    struct view v = view_default();
+    v.qoe = (struct qoe){.mu_quality = 1,
+                         .mu_stall = mu_stall,
+                         .mu_start = mu_start,
+                         .utility = QOE_POINTS};
+    v.levels = levels;
+    for (int k = 0; k < levels; k++) {
+        v.ladder_kbps[k] = 1000 << k;
+        v.points[k] = 50 + 10 * k;
+    }
+    v.chunk_s = 4;
+    v.chunks = 2;
+    v.last_level = -1;
+    return v;
+}
+
+/* 62.5 kB/s: of level 1 are left 15 s, level 0 takes 8 s. The second chunk is best at level 0 (50
+ * points). V(1) - V(0) = 60 - 50 - 7 mu_start. */
+TEST(a_start_costs_its_own_weight)
+{
+    struct underway u = {1, 62500, 1, 0};
+    struct view v = in_points(2, 10, 1);
+    ck_assert_int_eq(abandon_level(&v, &u), 1);
+    v.qoe.mu_start = 2;
+    ck_assert_int_eq(abandon_level(&v, &u), 0);
+}
+
+TEST(a_start_keeps_its_ceiling)
+{
+    struct underway u = {1, 62500, 1, 0};
+    struct view v = in_points(2, 10, 1);
+    v.qoe.startup_max_s = 16; /* 1 + 15 */
+    ck_assert_int_eq(abandon_level(&v, &u), 1);
+    v.qoe.startup_max_s = 9.5; /* 1 + 8 */
+    ck_assert_int_eq(abandon_level(&v, &u), 0);
+    v.qoe.startup_max_s = 8.5; /* neither level starts in time */
+    ck_assert_int_eq(abandon_level(&v, &u), 1);
+
+    v = in_points(2, .5, 2); /* prefers quality: waits, but not beyond the ceiling */
+    ck_assert_int_eq(abandon_level(&v, &u), 1);
+    v.qoe.startup_max_s = 9.5;
+    ck_assert_int_eq(abandon_level(&v, &u), 0);
+
+    /* 1 MB/s: level 1 takes 1 s from now on */
+    struct underway fast = {0, 1e5, .1, 0};
+    v = in_points(2, 10, 1);
+    ck_assert_int_eq(abandon_level(&v, &fast), 1);
+    v.qoe.startup_max_s = 1.2;
+    ck_assert_int_eq(abandon_level(&v, &fast), 1);
+    v.qoe.startup_max_s = 1;
+    ck_assert_int_eq(abandon_level(&v, &fast), 0);
+}
+
+/* 100 kB/s, 6 s in the buffer: level 1 takes 10 s, level 0 takes 5 s. V(2) = 70 - 1.5 * 13 + 57,
+ * V(1) = 60 - 6 + 57, V(0) = 50 + 58.5. */
+TEST(a_fall_does_not_outlast_the_buffer)
+{
+    struct underway u = {2, 1e5, 1, 6};
+    struct view v = in_points(3, 1.5, 1);
+    view_push(&v, 5e5, 2);
+    v.last_level = 2;
+    v.last_points = 70;
+    ck_assert_int_eq(abandon_level(&v, &u), 1);
+    v.qoe.stall_ratio_max = .01;
+    ck_assert_int_eq(abandon_level(&v, &u), 0);
+}
+
 TEST(a_fading_link_is_fled_by_those_who_hate_stalls)
 {
     struct view v = before("paper-live", 5, 3);
@@ -155,5 +225,6 @@ TEST(streams_without_end_and_odd_ladders)
 }
 
 SUITE(abr_deciders_abandon, a_careful_beginning_is_corrected, a_bold_beginning_is_too,
-      a_fading_link_is_fled_by_those_who_hate_stalls, the_best_by_the_equation,
+      a_start_costs_its_own_weight, a_start_keeps_its_ceiling,
+      a_fall_does_not_outlast_the_buffer, a_fading_link_is_fled_by_those_who_hate_stalls, the_best_by_the_equation,
       streams_without_end_and_odd_ladders);

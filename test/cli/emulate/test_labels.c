@@ -106,7 +106,7 @@ static struct figures viewers_get(void)
 {
     struct figures out = {0};
     struct err e = {0};
-    service_worker_from(f.worker, 0);
+    service_worker_from(f.worker, 0, 0);
     play_on(out.of, corpus_load("traces", CORPUS_TEST, &e));
     play_on(out.of, corpus_generate(NULL, 5, 320, 4242, &e));
     return out;
@@ -123,7 +123,7 @@ static void lie(uint64_t from, const char *profile)
         struct watching w = any;
         w.label = profile;
         w.chunks = HINTLESS_WATCHED_CHUNKS;
-        service_worker_from(f.worker, from);
+        service_worker_from(f.worker, from, 0);
         watch(&w, 1u << 20 | key++);
         if (i % (LABELS / SLOTS) == LABELS / SLOTS - 1) next_slot();
     }

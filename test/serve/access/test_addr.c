@@ -79,6 +79,21 @@ TEST(loopback_and_subscribers)
     ck_assert(addr_equal(&a, &c));
 }
 
+static const struct {
+    const char *address, *network;
+} networks_of[] = {
+    {"192.0.2.77", "192.0.2.0"},
+    {"::ffff:192.0.2.77", "192.0.2.0"},
+    {"2001:db8:1:2:3:4:5:6", "2001:db8:1::"},
+};
+
+TEST(the_network_of_an_address)
+{
+    struct addr a = of(networks_of[_i].address), b = of(networks_of[_i].network);
+    a = addr_network(&a);
+    ck_assert(addr_equal(&a, &b));
+}
+
 TEST(networks)
 {
     struct err e = {0};
@@ -241,5 +256,6 @@ TEST(private_addresses_one_after_the_other)
 }
 
 SUITE(serve_access_addr, addresses_are_read_and_written, sockets_have_them_too,
-      loopback_and_subscribers, private_addresses, private_addresses_one_after_the_other,
+      loopback_and_subscribers,
+      ROWS(the_network_of_an_address, networks_of), private_addresses, private_addresses_one_after_the_other,
       networks, malformed_networks_are_errors);

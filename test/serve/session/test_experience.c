@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/rng.h"
 #include "base/text.h"
 #include "learn/ckpt.h"
 #include "policy/packed.h"
@@ -334,6 +335,93 @@ TEST(the_replay_is_the_decision)
     policy_free(policy);
 }
 
+/* ---- closed loop: an audience on one kind of link ---- */
+
+struct audience {
+    double stalled_s, played_s;
+};
+
+/* Uneven links: one chunk in six is slow. Each session has its own order. */
+static double link_kbps(bool hard, uint64_t key, int chunk)
+{
+    if (!hard) return 20000;
+    return rng_uniform_at(3, key, (uint64_t)chunk) < 1. / 6 ? 400 : 3000;
+}
+
+/* path: what was seen before, read again ahead of each decision; NULL: the daemon learns. */
+static struct audience watch(bool hard, int sessions, const char *path)
+{
+    enum { CHUNKS = 40 };
+    struct audience sum = {0, 0};
+    for (uint64_t key = 0; key < (uint64_t)sessions; key++) {
+        struct session_opened o = open_as("standard", key);
+        struct answer a = o.first;
+        double buffer_s = 0;
+        for (int i = 0; i < CHUNKS; i++) {
+            double kbps = link_kbps(hard, key, i), bytes = a.kbps * 500;
+            double seconds = bytes * 8e-3 / kbps, stall_s = fmax(seconds - buffer_s, 0);
+            buffer_s = fmin(fmax(buffer_s - seconds, 0) + 4, 12);
+            if (i) sum.stalled_s += stall_s;
+            sum.played_s += 4;
+            struct question q = {.chunk = i + 1,
+                                 .buffer_s = buffer_s,
+                                 .has_last = true,
+                                 .last = {i, a.level, (int64_t)bytes, seconds, stall_s}};
+            if (path)
+                ck_assert_int_eq(
+                    experience_load(f.service->experience, path, f.service->profiles, NULL),
+                    0);
+            if (i + 1 < CHUNKS) a = ask(&o, &q);
+        }
+        ck_assert_int_eq(service_close(f.service, o.session, NULL, NULL), 0);
+    }
+    return sum;
+}
+
+static double ratio_of(struct audience a)
+{
+    return a.stalled_s / (a.stalled_s + a.played_s);
+}
+
+static double standard_weight(void)
+{
+    struct service_stats s;
+    service_stats(&s, f.service);
+    for (int i = 0; i < s.n_profiles; i++)
+        if (!strcmp(s.profile[i].name, "standard")) return s.profile[i].stall_weight;
+    return 0;
+}
+
+TEST(the_stall_weight_follows_the_audience)
+{
+    enum { SESSIONS = 40 };
+    char path[400];
+    snprintf(path, sizeof path, "%s/blank.state", f.dir);
+    f.cfg.policy_path = "deploy/policy/moe.safetensors";
+    f.cfg.data_dir = NULL;
+    served_start(&f);
+    struct experience *x = f.service->experience;
+    ck_assert_int_eq(experience_save(x, path, f.service->profiles, NULL), 0);
+    struct audience without = watch(true, SESSIONS, path);
+    ck_assert_int_eq(experience_load(x, path, f.service->profiles, NULL), 0);
+    struct audience with = watch(true, SESSIONS, NULL);
+    double weight = standard_weight();
+    ck_assert_msg(ratio_of(without) > .01, "%g", ratio_of(without)); /* above the ceiling */
+    ck_assert_msg(weight > 2, "%g", weight);
+    ck_assert_msg(ratio_of(with) <= ratio_of(without), "%g with, %g without",
+                  ratio_of(with), ratio_of(without));
+    struct service_stats s;
+    service_stats(&s, f.service);
+    ck_assert_uint_gt(s.forecast_downloads[0] + s.forecast_downloads[1] +
+                          s.forecast_downloads[2],
+                      1000);
+
+    ck_assert_int_eq(experience_load(x, path, f.service->profiles, NULL), 0);
+    struct audience easy = watch(false, SESSIONS, NULL);
+    ck_assert_double_eq(ratio_of(easy), 0);
+    ck_assert_msg(standard_weight() == 1, "%g", standard_weight()); /* lambda 0 */
+}
+
 TEST(a_damaged_file_starts_over)
 {
     served_start(&f);
@@ -365,4 +453,4 @@ SUITE_SET_UP(serve_session_experience, 0, setup, teardown, outcomes_by_hand,
              ROWS(what_counts, rows), a_file_keeps_it_by_the_names_of_profiles,
              decisions_know_the_stalls_of_their_session,
              decisions_know_the_stalls_of_the_audience, the_replay_is_the_decision,
-             a_damaged_file_starts_over);
+             the_stall_weight_follows_the_audience, a_damaged_file_starts_over);

@@ -333,6 +333,10 @@ TEST(quality_of_levels_and_chunks)
                                         "\"next_quality\":[10,70]}"),
                      ERR_RANGE);
     ck_assert_str_eq(e.field, "quality[0]");
+    ck_assert(v->stalled_s == 0 && v->played_s == 0);
+    ck_assert_int_eq(
+        parse_decide(VIDEO ",\"buffer_s\":2,\"stalled_s\":1.5,\"played_s\":60}"), 0);
+    ck_assert(v->stalled_s == 1.5 && v->played_s == 60);
 #undef VIDEO
 }
 
