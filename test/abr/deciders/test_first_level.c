@@ -88,6 +88,69 @@ TEST(only_before_anything_is_known)
     ck_assert_uint_eq(guard_greedy(&v), 0x3f);
 }
 
-SUITE(abr_deciders_first_level, the_dearer_the_switches_the_nearer_to_the_middle,
+/* 4 s of the levels are 1200, 3000, 4800, 7400, 11400 and 17200 kbit. */
+TEST(a_start_in_time)
+{
+    struct view v = fresh(qoe_find("standard")->qoe, 48);
+    /* nothing is known: an eighth of 4300 carries 1612 kbit in 3 s */
+    ck_assert_int_eq(first_level_most(&v), 0);
+    static const struct {
+        double kbps;
+        int most;
+    } row[] = {{1, 0},    {999, 0},  {1001, 1}, {1601, 2},
+               {2467, 3}, {3801, 4}, {5734, 5}, {1e6, 5}};
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+        v.start_kbps = row[i].kbps;
+        ck_assert_int_eq(first_level_most(&v), row[i].most);
+        ck_assert_int_le(first_level(&v), row[i].most);
+    }
+    v.start_kbps = 1001;
+    v.next_bytes[1] = 3004e3 / 8; /* what the chunk really weighs */
+    ck_assert_int_eq(first_level_most(&v), 0);
+    v.start_kbps = 1;
+    v.qoe.startup_max_s = 0; /* no ceiling */
+    ck_assert_int_eq(first_level_most(&v), 5);
+    for (int i = 0; i < QOE_PAPERS; i++) {
+        v.qoe = qoe_papers[i].qoe;
+        ck_assert_int_eq(first_level_most(&v), 5);
+    }
+}
+
+/* An eighth of 40 Mbit/s are 5, of which 1 Mbit/s leaves sqrt(5) = 2.236: 6708 kbit in 3 s. */
+TEST(a_tall_ladder_has_slow_viewers_too)
+{
+    struct view v = fresh(qoe_find("standard")->qoe, 48);
+    static const double ladder[] = {400, 1600, 1700, 6000, 15000, 40000};
+    for (int k = 0; k < 6; k++)
+        v.ladder_kbps[k] = ladder[k];
+    ck_assert_int_eq(first_level_most(&v), 1); /* 6400, and 6800 are more */
+    for (int k = 0; k < 6; k++)
+        v.ladder_kbps[k] *= .2;
+    /* 8 Mbit/s: an eighth is 1, as it is */
+    ck_assert_int_eq(first_level_most(&v), 2); /* 320 .. 1360, 4800 */
+}
+
+/* In points a wait for the first picture costs mu_start. */
+TEST(the_start_has_a_weight_of_its_own)
+{
+    struct qoe k = qoe_find("standard")->qoe;
+    k.startup_max_s = 0;
+    struct view v = fresh(k, 1);
+    int before = 6;
+    for (double w = 0; w < 1000; w = 2 * w + 1) {
+        v.qoe.mu_start = w;
+        v.qoe.mu_stall = 1000 - w; /* does not matter for the only chunk */
+        for (int i = 0; i < 6; i++)
+            v.points[i] = 50 + 10 * i;
+        int is = first_level(&v);
+        ck_assert_int_le(is, before);
+        if (w == 0) ck_assert_int_eq(is, 5);
+        before = is;
+    }
+    ck_assert_int_eq(before, 0);
+}
+
+SUITE(abr_deciders_first_level, a_start_in_time, a_tall_ladder_has_slow_viewers_too,
+      the_start_has_a_weight_of_its_own, the_dearer_the_switches_the_nearer_to_the_middle,
       a_wait_counts_by_what_the_chunk_weighs, no_way_is_paid_for_behind_the_last_chunk,
       any_ladder_and_utility, only_before_anything_is_known);

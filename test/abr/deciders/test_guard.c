@@ -2,6 +2,7 @@
 
 #include "support/suites.h"
 
+#include <math.h>
 #include <stdbool.h>
 
 /* 2 s chunks of .5, 1, 2 and 4 Mbit/s; 1.8 Mbit/s trusted of the 2 that were measured */
@@ -63,4 +64,63 @@ TEST(only_for_the_wary_with_little)
     ck_assert_uint_eq(guard_levels(&v), 1);
 }
 
-SUITE(abr_deciders_guard, what_leaves_a_second_is_offered, only_for_the_wary_with_little);
+/* A calm link of 2 Mbit/s: one download in 6 is slower than e^-0.047 times that, 1908 kbit/s. The levels
+ * take 0.524, 1.048, 2.096 and 4.193 s. */
+static struct view ceiled(double buffer_s)
+{
+    struct view v = short_live(buffer_s);
+    v.qoe = qoe_find("standard")->qoe;
+    v.n_history = 0;
+    for (int i = 0; i < VIEW_HISTORY; i++)
+        view_push(&v, 250e3, 1);
+    return v;
+}
+
+TEST(under_a_ceiling_no_chunk_outlasts_the_buffer)
+{
+    static const struct {
+        double buffer_s;
+        unsigned levels;
+    } row[] = {{4.2, 0xf}, {4.18, 7}, {2.1, 7}, {2.09, 3},
+               {1.05, 3},  {1.04, 1}, {.5, 1},  {0, 1}}; /* level 0 always */
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+        struct view v = ceiled(row[i].buffer_s);
+        ck_assert_uint_eq(guard_levels(&v), row[i].levels);
+        v.buffer_max_s = 3600; /* however much the player can hold */
+        ck_assert_uint_eq(guard_levels(&v), row[i].levels);
+        v.qoe.stall_ratio_max = 0; /* without one: who is not wary may choose */
+        ck_assert_uint_eq(guard_levels(&v), 0xf);
+    }
+    struct view v = ceiled(1.5);
+    v.next_bytes[2] = 1908e3 / 8 * 1.49; /* sizes that are known count */
+    v.next_bytes[1] = 1908e3 / 8 * 1.51;
+    ck_assert_uint_eq(guard_levels(&v), 5);
+    v = ceiled(0);
+    v.n_history = 0; /* nothing to go by */
+    ck_assert_uint_eq(guard_levels(&v), 0xf);
+}
+
+TEST(the_margin_moves_what_is_trusted)
+{
+    struct view v = ceiled(2.1);
+    v.margin = log(2); /* half of it: 1.05, 2.1, 4.2 s */
+    ck_assert_uint_eq(guard_levels(&v), 3);
+    v.margin = -log(2); /* twice: 4.193 / 2 */
+    ck_assert_uint_eq(guard_levels(&v), 0xf);
+}
+
+/* A first chunk of a session that does not explore is one level, which starts in time. */
+TEST(the_first_chunk_under_a_ceiling)
+{
+    struct view v = ceiled(0);
+    v.n_history = 0;
+    v.last_level = -1;
+    v.start_kbps = 1000; /* 3 s carry 3000 kbit, level 1 has 2000 and level 2 has 4000 */
+    uint32_t one = guard_greedy(&v);
+    ck_assert(one == 1 || one == 2);
+    ck_assert_uint_eq(guard_levels(&v), 0xf);
+}
+
+SUITE(abr_deciders_guard, under_a_ceiling_no_chunk_outlasts_the_buffer,
+      the_margin_moves_what_is_trusted, the_first_chunk_under_a_ceiling,
+      what_leaves_a_second_is_offered, only_for_the_wary_with_little);

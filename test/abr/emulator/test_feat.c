@@ -361,8 +361,173 @@ TEST(hinted_layout_ends_with_the_weights)
     ck_assert_float_eq(o[0], 0.f);
 }
 
-SUITE(abr_emulator_feat, names_are_distinct, blind_hides_the_viewer_and_nothing_else,
-      predictions_by_hand, known_sizes_beat_the_ladder,
-      scale_is_the_sum_of_weights_on_pensieves_ladder, missing_levels_are_zero_and_masked,
-      same_as_the_definitions, finite_at_the_extremes, paper_layout_from_one_view,
-      hinted_layout_ends_with_the_weights, paper_states_equal_the_authors);
+/* ---- layout plan ---- */
+
+static int plan_index(const char *name)
+{
+    char got[48];
+    for (int i = FEAT_FULL_DIM; i < FEAT_PLAN_DIM; i++) {
+        feat_name(got, sizeof got, FEAT_PLAN, i);
+        if (!strcmp(got, name)) return i;
+    }
+    ck_abort_msg("no entry of the plan is called %s", name);
+}
+
+TEST(plan_begins_with_the_full_layout)
+{
+    struct rng r;
+    rng_init(&r, 22, 0);
+    ck_assert_int_eq(feat_dim(FEAT_PLAN), 208);
+    char a[48], b[48];
+    for (int i = 0; i < FEAT_PLAN_DIM; i++) {
+        feat_name(a, sizeof a, FEAT_PLAN, i);
+        if (i < FEAT_FULL_DIM) {
+            feat_name(b, sizeof b, FEAT_FULL, i);
+            ck_assert_str_eq(a, b);
+        }
+        for (int j = 0; j < i; j++) {
+            feat_name(b, sizeof b, FEAT_PLAN, j);
+            ck_assert_str_ne(a, b);
+        }
+    }
+    for (int i = 0; i < 3000; i++) {
+        struct view v = random_view(&r);
+        if (i % 2) {
+            v.qoe = qoe_profiles[rng_below(&r, QOE_PRODUCT)].qoe;
+            for (int k = 0; k < v.levels; k++)
+                v.points[k] = 100. * (k + 1) / v.levels;
+            v.last_points = rng_range(&r, 0, 100);
+        }
+        float full[FEAT_FULL_DIM], plan[FEAT_PLAN_DIM];
+        feat_observe(full, FEAT_FULL, &v);
+        feat_observe(plan, FEAT_PLAN, &v);
+        ck_assert_mem_eq(full, plan, sizeof full);
+        for (int j = FEAT_FULL_DIM; j < FEAT_PLAN_DIM; j++)
+            ck_assert(isfinite(plan[j]) && fabsf(plan[j]) <= 100);
+        ck_assert_float_eq(plan[plan_index("points")], (float)(i % 2));
+        if (v.n_history) continue;
+        /* no forecast: of each level its quality alone */
+        for (int k = 0; k < v.levels; k++) {
+            char name[48];
+            static const char *const what[] = {"plan0", "plan2", "plan4", "plan6",
+                                               "plan"};
+            for (int p = 0; p < 5; p++) {
+                snprintf(name, sizeof name, "level%d.%s", k, what[p]);
+                ck_assert_float_eq(plan[plan_index(name)], 0.f);
+            }
+        }
+    }
+}
+
+/* The entries of one view: quality over the top's; what each level is worth less than the best one,
+ * w in units of the scale of the link: 1 - 2 w / (1 + w). */
+TEST(plan_by_hand)
+{
+    struct view v = pensieve_view();
+    static const double points[] = {20, 40, 55, 70, 80, 90};
+    v.qoe = qoe_find("standard")->qoe;
+    memcpy(v.points, points, sizeof points);
+    v.last_points = 55;
+    for (int i = 0; i < VIEW_HISTORY; i++)
+        view_push(&v, 250e3, 1);
+    float o[FEAT_PLAN_DIM];
+    feat_observe(o, FEAT_PLAN, &v);
+    ck_assert_float_eq(o[plan_index("points")], 1.f);
+    ck_assert_float_eq(o[plan_index("first_chunk")], 0.f);
+    ck_assert_float_eq(o[plan_index("levels")], .5f);
+    ck_assert_float_eq_tol(o[plan_index("level1.quality")], 40.f / 90, 1e-6f);
+    ck_assert_float_eq(o[plan_index("level5.quality")], 1.f);
+    ck_assert_float_eq_tol(o[plan_index("weight_start")], .2f, 1e-6f); /* 1/4 over 5/4 */
+    ck_assert_float_eq_tol(o[plan_index("spread")], 0, 1e-6f);
+    ck_assert_float_eq_tol(o[plan_index("later_low")],
+                           (log2f(2000.f / 4300) - .424f / logf(2)) / 4, 1e-5f);
+
+    /* the link carries 2000: level 3 is the best to stay at */
+    double scale =
+        .8469 * (70 - 20) + .1 * 28.7959 * 4 + 1e-3 * (.8469 + 1.061 + 28.7959);
+    ck_assert_double_eq_tol(feat_link_scale(&v, 2000), scale, 1e-6);
+    struct forecast f = forecast_of(&v);
+    struct plan plan;
+    struct plan_cfg cfg = {1, 10, 1}; /* 40 s */
+    plan_values(&plan, &cfg, &v, &f);
+    const double *value[] = {plan.value[0], plan.value[2], plan.value[4], plan.value[6],
+                             plan.mean};
+    static const char *const what[] = {"plan0", "plan2", "plan4", "plan6", "plan"};
+    for (int p = 0; p < 5; p++) {
+        double most = -INFINITY;
+        for (int k = 0; k < 6; k++)
+            most = fmax(most, value[p][k]);
+        for (int k = 0; k < 6; k++) {
+            char name[48];
+            snprintf(name, sizeof name, "level%d.%s", k, what[p]);
+            double w = (most - value[p][k]) / scale;
+            ck_assert_float_eq_tol(o[plan_index(name)], (float)(1 - 2 * w / (1 + w)),
+                                   1e-5f);
+        }
+    }
+}
+
+TEST(plan_is_finite_at_the_extremes)
+{
+    static const double throughput[] = {0, 1e-6, 1, 1e12}, buffer[] = {0, 1e9},
+                        mu[] = {0, 1e-9, 1e6}, bytes[] = {0, 1, 1e12};
+    for (int i = 0; i < 4 * 2 * 3 * 3 * 2; i++) {
+        struct view v = pensieve_view();
+        int k = i;
+        double x = throughput[k % 4];
+        k /= 4;
+        v.buffer_s = buffer[k % 2];
+        k /= 2;
+        double m = mu[k % 3];
+        k /= 3;
+        v.qoe = (struct qoe){m, m, m, QOE_POINTS, m, m, .01, 3};
+        for (int l = 0; l < v.levels; l++) {
+            v.next_bytes[l] = bytes[k % 3];
+            v.points[l] = k / 3 ? 100 : 0;
+        }
+        v.n_history = VIEW_HISTORY;
+        for (int h = 0; h < VIEW_HISTORY; h++) {
+            v.throughput_kbps[h] = h % 2 ? x : 1000;
+            v.download_s[h] = h % 2 ? 1e9 : 0;
+        }
+        float o[FEAT_PLAN_DIM];
+        feat_observe(o, FEAT_PLAN, &v);
+        for (int j = 0; j < FEAT_PLAN_DIM; j++) {
+            char name[48];
+            feat_name(name, sizeof name, FEAT_PLAN, j);
+            ck_assert_msg(isfinite(o[j]), "view %d: %s is %g", i, name, (double)o[j]);
+        }
+    }
+}
+
+/* On 1500 kbit/s the best of 300 .. 4300 is the best of 300 .. 40000. */
+TEST(the_scale_of_a_link_ignores_levels_beyond_it)
+{
+    struct view v = pensieve_view();
+    v.qoe = qoe_find("standard")->qoe;
+    for (int k = 0; k < 6; k++)
+        v.points[k] = 20 + 10 * k;
+    double is = feat_link_scale(&v, 1500);
+    v.levels = 7;
+    v.ladder_kbps[6] = 40000;
+    v.points[6] = 100;
+    ck_assert_double_eq_tol(feat_link_scale(&v, 1500), is, 1e-9);
+    ck_assert_double_gt(feat_link_scale(&v, 50000), is);
+    v.qoe = qoe_find("paper-documentary")->qoe;
+    double all = feat_reward_scale(&v);
+    is = feat_link_scale(&v, 1500);
+    v.ladder_kbps[6] = 80000;
+    ck_assert_double_eq_tol(feat_link_scale(&v, 1500), is, 1e-9);
+    ck_assert_double_gt(feat_reward_scale(&v),
+                        1.5 * all); /* the scale of layout full does */
+    v.qoe = (struct qoe){0};
+    ck_assert_double_gt(feat_link_scale(&v, 0), 0);
+}
+
+SUITE(abr_emulator_feat, plan_begins_with_the_full_layout, plan_by_hand,
+      plan_is_finite_at_the_extremes, the_scale_of_a_link_ignores_levels_beyond_it,
+      names_are_distinct, blind_hides_the_viewer_and_nothing_else, predictions_by_hand,
+      known_sizes_beat_the_ladder, scale_is_the_sum_of_weights_on_pensieves_ladder,
+      missing_levels_are_zero_and_masked, same_as_the_definitions, finite_at_the_extremes,
+      paper_layout_from_one_view, hinted_layout_ends_with_the_weights,
+      paper_states_equal_the_authors);

@@ -1,0 +1,157 @@
+#include "abr/deciders/caution.h"
+
+#include "base/rng.h"
+#include "support/made.h"
+#include "support/suites.h"
+
+#include <math.h>
+
+/* A link of 2000 kbit/s that is known to be calm: a low quantile of e^-0.047 times that. */
+static const double LOW_KBPS = 2000 * 0.9540874;
+
+/* Throughputs that alternate by e^(2 spread). */
+static struct view spread(double s)
+{
+    struct view v = made_view(6);
+    for (int i = 0; i < VIEW_HISTORY; i++)
+        view_push(&v, i % 2 ? 250e3 * exp(2 * s) : 250e3, 1);
+    return v;
+}
+
+TEST(links_are_of_three_kinds)
+{
+    struct view v = made_view(6);
+    ck_assert_int_eq(caution_link(&v), -1);
+    static const double s[] = {0, .14, .16, .39, .41, 2};
+    for (int i = 0; i < 6; i++) {
+        v = spread(s[i]);
+        ck_assert_int_eq(caution_link(&v), i / 2);
+    }
+}
+
+TEST(margins_by_hand)
+{
+    struct caution_links c = {0};
+    struct view v = spread(0);
+    caution_download(&c, &v, LOW_KBPS - 1); /* missed */
+    ck_assert_double_eq_tol(c.margin[0], .02 * 5 / 6, 1e-12);
+    /* the margin is 1.7 %, so this is no miss any more */
+    caution_download(&c, &v, LOW_KBPS - 1);
+    ck_assert_double_eq_tol(c.margin[0], .02 * 5 / 6 - .02 / 6, 1e-12);
+    ck_assert_uint_eq(c.seen[0], 2);
+    ck_assert_uint_eq(c.missed[0], 1);
+    ck_assert_double_eq(c.margin[1], 0); /* of another kind */
+    v = made_view(6);
+    caution_download(&c, &v, 1); /* nothing was forecast */
+    ck_assert_uint_eq(c.seen[0] + c.seen[1] + c.seen[2], 2);
+}
+
+TEST(margins_have_bounds)
+{
+    struct caution_links c = {0};
+    struct view v = spread(.3);
+    for (int i = 0; i < 1000; i++)
+        caution_download(&c, &v, 1);
+    ck_assert_double_eq(c.margin[1], 2);
+    for (int i = 0; i < 10000; i++)
+        caution_download(&c, &v, 1e6);
+    ck_assert_double_eq(c.margin[1], -.5);
+}
+
+/* Whatever the links do, one download in six is missed: the links fall behind their forecasts by up to
+ * e^0.5, then by up to e^1.2. Without the margin much more than that would be missed. */
+TEST(coverage_approaches_one_in_six)
+{
+    enum { N = 12000 };
+    struct caution_links c = {0};
+    struct view v = spread(0);
+    struct rng r;
+    rng_init(&r, 3, 1);
+    int plain = 0;
+    for (int i = 0; i < N; i++) {
+        double fall = rng_range(&r, -.1, i < N / 2 ? .5 : 1.2);
+        plain += fall > 0;
+        caution_download(&c, &v, LOW_KBPS * exp(-fall));
+    }
+    ck_assert_int_gt(plain, N * 3 / 4);
+    ck_assert_double_eq_tol((double)c.missed[0] / N, CAUTION_MISSES, .01);
+    /* one in six of -0.1 .. 1.2 lies above 0.98 */
+    ck_assert_double_eq_tol(c.margin[0], .98, .15);
+}
+
+TEST(lambda_by_hand)
+{
+    struct caution_stalls s = {.lambda = CAUTION_LAMBDA};
+    caution_chunk(&s, 2, 4, .01); /* 2 s stalled of 6, 0.06 s allowed */
+    ck_assert_double_eq_tol(s.lambda, CAUTION_LAMBDA + .02 * 1.94, 1e-12);
+    caution_chunk(&s, 0, 4, .01);
+    ck_assert_double_eq_tol(s.lambda, CAUTION_LAMBDA + .02 * 1.94 - .02 * .04, 1e-12);
+    ck_assert_double_eq(s.stalled_s, 2);
+    ck_assert_double_eq(s.played_s, 8);
+    struct caution_stalls before = s;
+    caution_chunk(&s, 50, 4, 0); /* no ceiling */
+    ck_assert_mem_eq(&s, &before, sizeof s);
+    caution_chunk(&s, 3600, 4, .01);
+    ck_assert_double_eq(s.lambda, CAUTION_LAMBDA_MAX);
+    for (int i = 0; i < 20000; i++)
+        caution_chunk(&s, 0, 4, .01);
+    ck_assert_double_eq(s.lambda, 0);
+}
+
+TEST(what_a_session_stalled_counts)
+{
+    struct view v = spread(0), is;
+    v.qoe = qoe_find("standard")->qoe;
+    double mu = v.qoe.mu_stall;
+    caution_apply(&v, NULL, NULL); /* as shipped */
+    ck_assert_double_eq_tol(v.qoe.mu_stall, (1 + CAUTION_LAMBDA) * mu, 1e-9);
+
+    v = spread(0);
+    v.qoe = qoe_find("standard")->qoe;
+    v.stalled_s = 3;
+    v.played_s = 97; /* 2 s above 1 % */
+    struct caution_stalls s = {.lambda = 0};
+    is = v;
+    caution_apply(&is, NULL, &s);
+    ck_assert_double_eq_tol(is.qoe.mu_stall, 5 * mu, 1e-9);
+    s.lambda = .5;
+    is = v;
+    caution_apply(&is, NULL, &s);
+    ck_assert_double_eq_tol(is.qoe.mu_stall, 7.5 * mu, 1e-9);
+    s.lambda = 3; /* 4 times 5 is more than the bound */
+    is = v;
+    caution_apply(&is, NULL, &s);
+    ck_assert_double_eq_tol(is.qoe.mu_stall, CAUTION_WEIGHT_MAX * mu, 1e-9);
+    ck_assert_double_eq(is.margin, 0);
+    struct caution_links c = {.margin = {.25, .5, .75}};
+    is = v;
+    caution_apply(&is, &c, &s);
+    ck_assert_double_eq(is.margin, .25);
+}
+
+TEST(the_papers_viewers_stay_as_they_are)
+{
+    struct caution_links c = {.margin = {1, 1, 1}};
+    struct caution_stalls s = {.lambda = 5};
+    for (int i = 0; i < QOE_PAPERS; i++) {
+        struct view v = spread(0);
+        v.qoe = qoe_papers[i].qoe;
+        v.stalled_s = v.played_s = 100;
+        struct view is = v;
+        caution_apply(&is, &c, &s);
+        ck_assert(qoe_same(&is.qoe, &v.qoe));
+        ck_assert_double_eq(is.margin, v.margin);
+    }
+}
+
+TEST(a_link_below_the_lowest_level)
+{
+    struct view v = made_view(6);
+    ck_assert(caution_link_bound(&v, 299));
+    ck_assert(!caution_link_bound(&v, 300));
+}
+
+SUITE(abr_deciders_caution, links_are_of_three_kinds, margins_by_hand,
+      margins_have_bounds, coverage_approaches_one_in_six, lambda_by_hand,
+      what_a_session_stalled_counts, the_papers_viewers_stay_as_they_are,
+      a_link_below_the_lowest_level);

@@ -1,0 +1,69 @@
+#include "abr/deciders/ceiled.h"
+
+#include "abr/deciders/first_level.h"
+#include "support/made.h"
+#include "support/suites.h"
+
+static struct algo a;
+
+static void open_fixed(void)
+{
+    struct err e = {0};
+    ck_assert_msg(ceiled_new(&a, "fixed-5", NULL, &e) == 0, "%s", e.detail);
+    a.reset(a.self, 1);
+}
+
+static void close_it(void)
+{
+    algo_free(&a);
+}
+
+/* 2000 kbit/s, and a low quantile of e^-0.047 times that: 1908 kbit/s. Level 5 of 4 s takes 9.01 s,
+ * level 4 takes 5.97 s. */
+static struct view measured(double buffer_s)
+{
+    struct view v = made_view(6);
+    v.qoe = qoe_find("standard")->qoe;
+    for (int i = 0; i < VIEW_HISTORY; i++)
+        view_push(&v, 250e3, 1);
+    v.last_level = 0;
+    v.buffer_s = buffer_s;
+    return v;
+}
+
+TEST(what_outlasts_the_buffer_is_lowered)
+{
+    static const struct {
+        double buffer_s;
+        int level;
+    } row[] = {{9.1, 5}, {8.9, 4}, {6, 4}, {5.9, 3}, {.5, 0}, {0, 0}};
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+        struct view v = measured(row[i].buffer_s);
+        ck_assert_int_eq(a.decide(a.self, &v, NULL), row[i].level);
+        v.qoe = qoe_find("paper-news")->qoe; /* no ceiling */
+        ck_assert_int_eq(a.decide(a.self, &v, NULL), 5);
+    }
+}
+
+TEST(so_is_a_first_chunk_that_comes_late)
+{
+    struct view v = made_view(6);
+    v.qoe = qoe_find("standard")->qoe;
+    v.start_kbps = 1000; /* 3 s carry 3000 kbit: 2.5 chunks of 300, one of 750 */
+    ck_assert_int_eq(first_level_most(&v), 1);
+    ck_assert_int_eq(a.decide(a.self, &v, NULL), 1);
+    v.qoe.startup_max_s = 0;
+    ck_assert_int_eq(a.decide(a.self, &v, NULL), 5);
+}
+
+TEST(an_unknown_policy_is_refused)
+{
+    struct algo other;
+    struct err e = {0};
+    ck_assert_int_lt(ceiled_new(&other, "nobody", NULL, &e), 0);
+    ck_assert_int_ne(e.code, 0);
+}
+
+SUITE_SET_UP(abr_deciders_ceiled, 30, open_fixed, close_it,
+             what_outlasts_the_buffer_is_lowered, so_is_a_first_chunk_that_comes_late,
+             an_unknown_policy_is_refused);
