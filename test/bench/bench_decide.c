@@ -27,7 +27,7 @@ static const double MIN_S = .01;
 
 struct one {
     struct view view[VIEWS];
-    float obs[VIEWS][FEAT_FULL_DIM];
+    float obs[VIEWS][FEAT_PLAN_DIM];
     struct policy *policy;
     struct policy_ws *ws;
     struct packed *packed;
@@ -59,7 +59,7 @@ static void run_sampled(void *ctx)
 static void run_observe(void *ctx)
 {
     struct one *o = ctx;
-    feat_observe(o->decider.obs, FEAT_FULL, next(o));
+    feat_observe(o->decider.obs, FEAT_PLAN, next(o));
 }
 
 static void run_packed(void *ctx)
@@ -90,13 +90,13 @@ static void make_views(struct one *o, int levels, enum qoe_utility utility)
     struct trace *trace = gen_random_link(320, 1, 3, &e);
     if (!video || !trace) bench_fail("%s", e.detail);
     struct emu_world w = {video, trace, emu_cfg_default()};
-    struct qoe qoe = qoe_find("paper-live")->qoe;
+    struct qoe qoe = utility == QOE_POINTS ? *qoe_standard() : qoe_find("paper-live")->qoe;
     qoe.utility = utility;
     struct player p;
     for (int i = 0; i < VIEWS; i++) {
         if (i % 40 == 0) player_start(&p, &w, 1 + i, &qoe, -1);
         o->view[i] = p.view;
-        feat_observe(o->obs[i], FEAT_FULL, &p.view);
+        feat_observe(o->obs[i], FEAT_PLAN, &p.view);
         player_step(&p, i * 7 % levels, 1.0);
     }
     trace_free(trace);
@@ -107,7 +107,7 @@ static struct one *one_new(int hidden, int experts)
 {
     struct err e = {0};
     struct one *o = calloc(1, sizeof *o);
-    struct policy_cfg c = policy_cfg_default(FEAT_FULL_DIM);
+    struct policy_cfg c = policy_cfg_default(FEAT_PLAN_DIM);
     c.hidden = c.critic_hidden = hidden;
     c.experts = c.critic_experts = experts;
     if (experts == 1) c.route = c.critic_route = MIX_SINGLE;
@@ -126,7 +126,7 @@ static struct one *one_new(int hidden, int experts)
         for (size_t i = 0; i < mix_router(&nets[n]->cfg).n; i++)
             nets[n]->theta[i] = 0.3f * (float)rng_normal(&r);
     packed_load(o->packed, o->policy);
-    make_views(o, 6, QOE_LINEAR);
+    make_views(o, 6, QOE_POINTS);
     return o;
 }
 
@@ -190,7 +190,7 @@ static double decision_bytes(struct one *o)
     for (int i = 0; i < VIEWS; i++) {
         const float *obs = o->obs[i];
         if (policy_decide(&o->choice, o->policy, o->ws, obs, 1, -1)) bench_fail("odd");
-        bytes += 4. * VECMAT_LANES * (count(obs, FEAT_FULL_DIM) + 1);
+        bytes += 4. * VECMAT_LANES * (count(obs, FEAT_PLAN_DIM) + 1);
         bytes += expert_bytes(o->policy->actor, o->choice.expert, obs);
         bytes += expert_bytes(o->policy->critic, o->choice.expert, obs);
     }

@@ -15,7 +15,6 @@ void trajs_make(struct traj *t, uint64_t seed, int levels, int n, bool truncated
     t->truncated = truncated;
     t->n = n;
     t->view = view_default();
-    t->view.qoe = qoe_find("pensieve")->qoe;
     t->view.levels = levels;
     for (int k = 0; k < levels; k++)
         t->view.ladder_kbps[k] = 300 * (k + 1);

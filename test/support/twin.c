@@ -54,6 +54,7 @@ struct twin twin_compare(const struct policy *p, int views, uint64_t seed)
     struct packed *s = need(packed_new(&p->cfg, NULL));
     struct policy_ws *ws = need(policy_ws_new(&p->cfg, NULL));
     packed_load(s, p);
+    enum feat_layout layout = p->cfg.obs_dim == FEAT_PLAN_DIM ? FEAT_PLAN : FEAT_FULL;
     struct rng r;
     rng_init(&r, seed, 0);
     for (uint64_t i = 0; t.views < views; i++) {
@@ -63,10 +64,10 @@ struct twin twin_compare(const struct policy *p, int views, uint64_t seed)
         struct player viewer;
         player_start(&viewer, &world, 1, &qoe_profiles[i % QOE_PROFILES].qoe, -1);
         for (bool end = false; !end && t.views < views;) {
-            float obs[FEAT_FULL_DIM];
+            float obs[FEAT_DIM_MAX];
             struct policy_choice got, want;
             uint32_t mask = guard_levels(&viewer.view);
-            feat_observe(obs, FEAT_FULL, &viewer.view);
+            feat_observe(obs, layout, &viewer.view);
             if (packed_decide(&got, s, obs, mask, -1) ||
                 policy_decide(&want, p, ws, obs, mask, -1))
                 t.other_level++;

@@ -251,8 +251,8 @@ TEST(a_kill_between_two_slots_costs_one_number)
     a.u = NULL;
     size_t size;
     char *bytes = text_read_file(a.path, 1 << 24, &size, NULL);
-    ck_assert_int_eq(bytes[12], 11);
-    bytes[12] = 12;
+    ck_assert_int_eq(bytes[12], 19);
+    bytes[12] = 20;
     ck_assert_int_eq(text_write_file(a.path, bytes, size, NULL), 0);
     free(bytes);
     slot_share_free(a.share);

@@ -14,11 +14,13 @@ static struct qoe mean_of(const double p[6])
     double mu[4] = {0}, sums = 0;
     for (int v = 0; v < 6; v++) {
         for (int i = 0; i < 4; i++)
-            mu[i] += p[v] * of[v][i] / of[v][0] * unit[i];
-        for (int i = 0; i < 3; i++)
-            sums += p[v] * of[v][i] * unit[i];
+            mu[i] += p[v] * of[v][i] / of[v][0];
+        for (int i = 0; i < 4; i++)
+            sums += p[v] * of[v][i];
     }
-    double by = sums / (mu[0] + mu[1] + mu[2]);
+    double by = sums / (mu[0] + mu[1] + mu[2] + mu[3]);
+    for (int i = 0; i < 4; i++)
+        mu[i] *= unit[i];
     return (struct qoe){.mu_quality = by * mu[0],
                         .mu_switch = by * mu[1],
                         .mu_stall = by * mu[2],

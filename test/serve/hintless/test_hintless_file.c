@@ -240,7 +240,7 @@ START_TEST(a_deleted_profile_gives_the_file_another_form)
     ck_assert_int_eq(service_profile_put(f.service, &p, NULL), 1);
     live_through(0, 2);
     ck_assert_uint_eq(form_of_file(), 17);
-    ck_assert_int_eq(service_profile_delete(f.service, "lecture", NULL), 0);
+    ck_assert_int_eq(service_profile_delete(f.service, "course", NULL), 0);
     live_through(100, 2);
     ck_assert_uint_eq(form_of_file(), 21);
     struct hintless_stats before = stats();

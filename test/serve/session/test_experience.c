@@ -47,6 +47,7 @@ static struct track_outcome outcome_of(double kbps, double stall_s)
 }
 
 static const double STEP = .02, RATE = .02;
+static const double FIRST = 1 + CAUTION_LAMBDA; /* stall weight at the start */
 
 TEST(outcomes_by_hand)
 {
@@ -58,18 +59,18 @@ TEST(outcomes_by_hand)
     ck_assert_uint_eq(s.seen[0], 1);
     ck_assert_uint_eq(s.missed[0], 0);
     ck_assert_double_eq_tol(s.margin[0], -STEP / 6, 1e-12);
-    ck_assert_double_eq_tol(s.stall_weight[2], 2 - RATE * .04, 1e-12); /* 0 - 0.01 * 4 */
+    ck_assert_double_eq_tol(s.stall_weight[2], FIRST - RATE * .04, 1e-12); /* 0 - 0.01 * 4 */
 
     experience_outcome(x, &slow);
     experience_stats(&s, x);
     ck_assert_uint_eq(s.missed[0], 1);
     ck_assert_double_eq_tol(s.margin[0], STEP - 2 * STEP / 6, 1e-12);
-    double weight = 2 - RATE * .04 + RATE * (3 - .07);
+    double weight = FIRST - RATE * .04 + RATE * (3 - .07);
     ck_assert_double_eq_tol(s.stall_weight[2], weight, 1e-12);
-    ck_assert_double_eq(s.stall_weight[1], 2); /* another profile's */
+    ck_assert_double_eq(s.stall_weight[1], FIRST); /* another profile's */
     experience_slot_gone(x, 2);
     experience_stats(&s, x);
-    ck_assert_double_eq(s.stall_weight[2], 2);
+    ck_assert_double_eq(s.stall_weight[2], FIRST);
     experience_free(x);
 }
 
@@ -103,7 +104,7 @@ TEST(what_counts)
     experience_stats(&s, x);
     ck_assert_msg((s.seen[0] == 1) == rows[_i].downloads, "%s", rows[_i].what);
     double change_s = rows[_i].as_stall ? 3 - .07 : rows[_i].stalls ? -.04 : 0;
-    ck_assert_msg(fabs(s.stall_weight[2] - 2 - RATE * change_s) < 1e-12, "%s: %g",
+    ck_assert_msg(fabs(s.stall_weight[2] - FIRST - RATE * change_s) < 1e-12, "%s: %g",
                   rows[_i].what, s.stall_weight[2]);
     experience_free(x);
 }
@@ -131,7 +132,7 @@ TEST(a_file_keeps_it_by_the_names_of_profiles)
         experience_outcome(x, &o);
     struct experience_stats was, now;
     experience_stats(&was, x);
-    ck_assert_double_gt(was.stall_weight[from], 3);
+    ck_assert_double_gt(was.stall_weight[from], FIRST + 1);
     ck_assert_int_eq(experience_load(y, path, q, NULL), 0); /* no file */
     ck_assert_int_eq(experience_save(x, path, p, NULL), 0);
     ck_assert_int_eq(experience_load(y, path, q, NULL), 0);
@@ -139,7 +140,7 @@ TEST(a_file_keeps_it_by_the_names_of_profiles)
     ck_assert_mem_eq(now.margin, was.margin, sizeof now.margin);
     ck_assert_mem_eq(now.seen, was.seen, sizeof now.seen);
     ck_assert_double_eq(now.stall_weight[to], was.stall_weight[from]);
-    ck_assert_double_eq(now.stall_weight[from], 2);
+    ck_assert_double_eq(now.stall_weight[from], FIRST);
 
     /* every byte that changes is noticed, and so is every cut */
     size_t n;
@@ -273,7 +274,7 @@ TEST(decisions_know_the_stalls_of_the_audience)
     struct experience_stats x;
     experience_stats(&x, f.service->experience);
     ck_assert_double_gt(x.stall_weight[0], 3);
-    ck_assert_double_eq(x.stall_weight[1], 2);
+    ck_assert_double_eq(x.stall_weight[1], FIRST);
 }
 
 static struct traj sent;
@@ -407,7 +408,7 @@ TEST(the_stall_weight_follows_the_audience)
     struct audience with = watch(true, SESSIONS, NULL);
     double weight = standard_weight();
     ck_assert_msg(ratio_of(without) > .01, "%g", ratio_of(without)); /* above the ceiling */
-    ck_assert_msg(weight > 2, "%g", weight);
+    ck_assert_msg(weight > FIRST, "%g", weight);
     ck_assert_msg(ratio_of(with) <= ratio_of(without), "%g with, %g without",
                   ratio_of(with), ratio_of(without));
     struct service_stats s;
@@ -433,7 +434,7 @@ TEST(a_damaged_file_starts_over)
     served_start(&f);
     struct experience_stats x;
     experience_stats(&x, f.service->experience);
-    ck_assert_double_gt(x.stall_weight[0], 2);
+    ck_assert_double_gt(x.stall_weight[0], FIRST);
     served_kill(&f);
 
     char path[400], kept[410];
@@ -442,7 +443,7 @@ TEST(a_damaged_file_starts_over)
     ck_assert_int_eq(text_write_file(path, "abrdexp1", 8, NULL), 0);
     served_start(&f);
     experience_stats(&x, f.service->experience);
-    ck_assert_double_eq(x.stall_weight[0], 2);
+    ck_assert_double_eq(x.stall_weight[0], FIRST);
     ck_assert_int_eq(access(kept, F_OK), 0);
     struct service_stats s;
     service_stats(&s, f.service);
