@@ -31,10 +31,10 @@ struct decision {
     const struct view *view;
     bool hinted;
     int tag; /* of a viewer with a hint: selects the weights (service_tag) */
-    const char *content_id;  /* of a viewer without a hint */
-    int slot;      /* of the statistics */
-    uint64_t network; /* of the client; 0: unknown (session/networks.h) */
-    bool explores; /* decides by the viewer's own weights, also if u < 0 */
+    const char *content_id; /* of a viewer without a hint */
+    int slot;               /* of the statistics */
+    uint64_t network;       /* of the client; 0: unknown (session/networks.h) */
+    bool explores;          /* decides by the viewer's own weights, also if u < 0 */
     /* multiplies mu_stall of view->qoe already (abr/deciders/caution.h); for other weights */
     double stall_weight;
     double u;                /* < 0: the best level */

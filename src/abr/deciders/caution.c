@@ -11,7 +11,7 @@ static const double STEP = 0.02, MARGIN_MIN = -0.5, MARGIN_MAX = 2;
 static const double RATE = 0.02, KAPPA = 2; /* per second above the ceiling */
 
 const char *const caution_link_names[CAUTION_LINKS + 1] = {"calm", "uneven", "volatile",
-                                                             NULL};
+                                                           NULL};
 
 static int kind_of(const struct forecast *f)
 {

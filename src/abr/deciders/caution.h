@@ -51,7 +51,7 @@ struct caution_links {
 };
 
 struct caution_stalls {
-    double lambda; /* CAUTION_LAMBDA at first */
+    double lambda;              /* CAUTION_LAMBDA at first */
     double stalled_s, played_s; /* all that counted */
 };
 

@@ -41,7 +41,8 @@ void experience_outcome(struct experience *x, const struct track_outcome *o);
 void experience_slot_gone(struct experience *x, int slot);
 
 struct experience_stats {
-    uint64_t seen[CAUTION_LINKS], missed[CAUTION_LINKS]; /* downloads, over all restarts */
+    uint64_t seen[CAUTION_LINKS],
+        missed[CAUTION_LINKS]; /* downloads, over all restarts */
     double margin[CAUTION_LINKS];
     double stall_weight[SERVICE_PROFILE_STATS]; /* 1 + lambda */
 };

@@ -146,7 +146,8 @@ struct service *service_new(const struct service_cfg *cfg, struct err *e)
     s->curve = curve_new(e);
     s->experience = s->curve ? experience_new(e) : NULL;
     if (!s->experience) goto fail;
-    s->networks = networks_new(NETWORKS_MAX, cfg->seed, e); /* its keys are keyed hashes */
+    s->networks =
+        networks_new(NETWORKS_MAX, cfg->seed, e); /* its keys are keyed hashes */
     if (!s->networks) goto fail;
     if (open_store(s, e) || open_parts(s, &optional, e) || service_open_policy(s, e) ||
         start_parts(s, e))

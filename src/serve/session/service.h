@@ -375,7 +375,7 @@ struct service_stats {
         double reward_sum, kbps_sum;
         struct viewing_sums viewing;
         double stall_ratio_max, startup_max_s; /* ceilings; 0: none */
-        double stall_weight;                   /* of all its sessions; 1 without a ceiling */
+        double stall_weight; /* of all its sessions; 1 without a ceiling */
         uint64_t expert[16];
     } profile[SERVICE_PROFILE_STATS];
 };

@@ -69,7 +69,8 @@ const struct figure service_figures[] = {
      "Of these, downloads slower than that quantile. One in 6 is the target.",
      ROW(forecast_missed), .label = "link", .words = caution_link_names},
     {"abrd_forecast_margin", "forecast_margin", FIGURE_GAUGE,
-     "Margin of that quantile, a logarithm: decisions divide the forecast by exp(margin).",
+     "Margin of that quantile, a logarithm: decisions divide the forecast by "
+     "exp(margin).",
      ROW(forecast_margin), .label = "link", .words = caution_link_names},
     {"abrd_networks", "networks", FIGURE_GAUGE,
      "Networks of viewers whose first chunks are known.", ROW(networks)},
@@ -131,7 +132,8 @@ const struct figure service_profile_figures[] = {
     {"abrd_profile_startup_max_seconds", "startup_max_s", FIGURE_GAUGE,
      "Ceiling of the start-up; 0: none.", ROW(startup_max_s)},
     {"abrd_profile_stall_weight", "stall_weight", FIGURE_GAUGE,
-     "Factor of the weight of stalls in decisions. It rises while the stall ratio is above "
+     "Factor of the weight of stalls in decisions. It rises while the stall ratio is "
+     "above "
      "its ceiling; 1 without a ceiling.",
      ROW(stall_weight)},
     /* decisions */

@@ -46,7 +46,7 @@ struct session_ticket {
     uint64_t key, network;
     uint8_t tag; /* of the row: selects the weights that decide */
     bool explores, hinted;
-    uint8_t slot; /* of the statistics */
+    uint8_t slot;                     /* of the statistics */
     char content_id[SERVICE_CONTENT]; /* of a session without a hint */
 };
 
@@ -59,8 +59,7 @@ int sessions_peek(struct view *view, struct answer *again, struct session_ticket
 /* As track_underway, with the same ticket; ticket->explores: the level being fetched was drawn. */
 int sessions_underway(struct view *view, struct session_ticket *ticket,
                       struct sessions *s, const uint8_t id[TRACK_ID], int chunk,
-                      struct err *e)
-    __attribute__((warn_unused_result));
+                      struct err *e) __attribute__((warn_unused_result));
 
 /* 0: recorded; 1: the session has changed since the ticket, peek again. */
 int sessions_decide(struct answer *out, struct sessions *s, const uint8_t id[TRACK_ID],

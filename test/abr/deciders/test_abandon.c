@@ -226,5 +226,5 @@ TEST(streams_without_end_and_odd_ladders)
 
 SUITE(abr_deciders_abandon, a_careful_beginning_is_corrected, a_bold_beginning_is_too,
       a_start_costs_its_own_weight, a_start_keeps_its_ceiling,
-      a_fall_does_not_outlast_the_buffer, a_fading_link_is_fled_by_those_who_hate_stalls, the_best_by_the_equation,
-      streams_without_end_and_odd_ladders);
+      a_fall_does_not_outlast_the_buffer, a_fading_link_is_fled_by_those_who_hate_stalls,
+      the_best_by_the_equation, streams_without_end_and_odd_ladders);

@@ -256,6 +256,6 @@ TEST(private_addresses_one_after_the_other)
 }
 
 SUITE(serve_access_addr, addresses_are_read_and_written, sockets_have_them_too,
-      loopback_and_subscribers,
-      ROWS(the_network_of_an_address, networks_of), private_addresses, private_addresses_one_after_the_other,
-      networks, malformed_networks_are_errors);
+      loopback_and_subscribers, ROWS(the_network_of_an_address, networks_of),
+      private_addresses, private_addresses_one_after_the_other, networks,
+      malformed_networks_are_errors);

@@ -55,7 +55,7 @@ START_TEST(answers_are_the_same_after_a_kill)
         struct question q1 = ask_next(&guest, 1, o.first.level);
         struct answer a1 = ask(&o, &q1);
         struct question q2 = ask_next(&guest, 2, a1.level);
-        service_tick(f.service); /* the store is flushed, the slot goes on */
+        service_tick(f.service);            /* the store is flushed, the slot goes on */
         service_save_experience(f.service); /* as once a minute */
         served_kill(&f);
         served_start(&f);

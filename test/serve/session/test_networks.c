@@ -20,7 +20,8 @@ static void chunks(struct networks *n, uint64_t network, int count, double kbps)
 static void nearly(double got, double kbps)
 {
     double step = exp(log(VIEW_KBPS_MAX / VIEW_KBPS_MIN) / NETWORKS_BINS);
-    ck_assert_msg(got <= kbps * 1.0001 && got > kbps / step * .9999, "%g of %g", got, kbps);
+    ck_assert_msg(got <= kbps * 1.0001 && got > kbps / step * .9999, "%g of %g", got,
+                  kbps);
 }
 
 TEST(the_tenth_percentile_of_a_network)
@@ -141,7 +142,8 @@ TEST(fast_networks_begin_higher)
     ck_assert_int_eq(networks_count(f.service->networks), 2);
 }
 
-SUITE_SET_UP(serve_session_networks, 0, setup, teardown, the_tenth_percentile_of_a_network,
+SUITE_SET_UP(serve_session_networks, 0, setup, teardown,
+             the_tenth_percentile_of_a_network,
              other_networks_count_when_there_are_enough, liars_have_their_share,
              old_chunks_lose_weight, the_least_recently_used_gives_way,
              fast_networks_begin_higher);
