@@ -264,11 +264,12 @@ static int pair(int argc, char **argv)
         .args = "POINTS MBPS",
         .min_args = 2,
         .max_args = 2,
-        .about = "Puts two policies side by side into one. The experts of the first decide "
-                 "for viewers\n"
-                 "whose quality is in points (layout plan), those of the second for the "
-                 "papers' weights\n"
-                 "per Mbit/s (layout plan or full). Networks and routes must be the same.",
+        .about =
+            "Puts two policies side by side into one. The experts of the first decide "
+            "for viewers\n"
+            "whose quality is in points (layout plan), those of the second for the "
+            "papers' weights\n"
+            "per Mbit/s (layout plan or full). Networks and routes must be the same.",
         .opts = opts,
         .example = "abrd policy pair points.safetensors mbps.safetensors --out "
                    "moe.safetensors",

@@ -68,8 +68,7 @@ static struct abrd_policy *pack(struct policy *p, const char *layout,
     struct abrd_policy *out = NULL;
     enum feat_layout found = FEAT_FULL;
     if (layout && feat_layout_parse(&found, layout, &why)) goto out;
-    if ((found != FEAT_FULL && found != FEAT_PLAN) ||
-        p->cfg.obs_dim != feat_dim(found)) {
+    if ((found != FEAT_FULL && found != FEAT_PLAN) || p->cfg.obs_dim != feat_dim(found)) {
         err_set(&why, ERR_INVALID,
                 "the policy reads %d inputs of layout '%s'; this library makes the %d of "
                 "'plan' and the %d of 'full', as the daemon does",

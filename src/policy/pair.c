@@ -17,11 +17,12 @@ static int pair_check(const struct policy *on, const struct policy *off, struct 
     if (a->added.experts || b->added.experts)
         return err_set(e, ERR_CONFLICT, "policies with added experts cannot be paired");
     if (b->obs_dim > a->obs_dim)
-        return err_set(e, ERR_CONFLICT, "the second policy observes %d entries, the first %d",
-                       b->obs_dim, a->obs_dim);
+        return err_set(e, ERR_CONFLICT,
+                       "the second policy observes %d entries, the first %d", b->obs_dim,
+                       a->obs_dim);
     if (a->experts + b->experts > POLICY_GATES)
-        return err_set(e, ERR_RANGE, "%d experts are more than %d", a->experts + b->experts,
-                       POLICY_GATES);
+        return err_set(e, ERR_RANGE, "%d experts are more than %d",
+                       a->experts + b->experts, POLICY_GATES);
     return 0;
 }
 
@@ -71,7 +72,8 @@ static void pair_returns(struct policy *p, int at, const struct policy *own)
 {
     struct mlp_cfg shape = shape_of(&p->critic->cfg);
     struct mlp_layer head = mlp_layer(&shape, shape.layers);
-    float by = own->ret_std / p->ret_std, shift = (own->ret_mean - p->ret_mean) / p->ret_std;
+    float by = own->ret_std / p->ret_std,
+          shift = (own->ret_mean - p->ret_mean) / p->ret_std;
     for (int k = at; k < at + own->cfg.critic_experts; k++) {
         float *theta = p->critic->theta + mix_expert(&p->critic->cfg, k).at;
         for (int i = 0; i < head.in * head.out; i++)

@@ -90,7 +90,8 @@ static void make_views(struct one *o, int levels, enum qoe_utility utility)
     struct trace *trace = gen_random_link(320, 1, 3, &e);
     if (!video || !trace) bench_fail("%s", e.detail);
     struct emu_world w = {video, trace, emu_cfg_default()};
-    struct qoe qoe = utility == QOE_POINTS ? *qoe_standard() : qoe_find("paper-live")->qoe;
+    struct qoe qoe =
+        utility == QOE_POINTS ? *qoe_standard() : qoe_find("paper-live")->qoe;
     qoe.utility = utility;
     struct player p;
     for (int i = 0; i < VIEWS; i++) {

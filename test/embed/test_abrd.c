@@ -128,10 +128,8 @@ TEST(it_plays_as_eval_does)
         who.startup_max_s = qoe.startup_max_s;
         struct seen s = {abrd_session_new(p, v, &who, NULL),
                          abrd_emulator_new(v, t, who.buffer_max_s, NULL), 0, 0};
-        const struct replay r = {.world = &world,
-                                 .qoe = &qoe,
-                                 .first_level = -1,
-                                 .algo = &algo};
+        const struct replay r = {
+            .world = &world, .qoe = &qoe, .first_level = -1, .algo = &algo};
         ck_assert_int_eq(replay_run(&r, same, &s, NULL), 0);
         ck_assert_int_eq(abrd_session_chunks(s.session), CHUNKS);
         ck_assert_double_eq(abrd_session_qoe(s.session), s.qoe);

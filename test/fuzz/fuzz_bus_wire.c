@@ -35,7 +35,8 @@ static int one(enum envelope_kind kind, const void *bytes, size_t n, struct err 
         /* older forms are read, the newest is written: what is written is read and written again */
         m = bus_wire_put_traj(again, &t, id);
         rc = bus_wire_get_traj(&t, &id, again, m, e);
-        assert(!rc && bus_wire_put_traj(twice, &t, id) == m && memcmp(again, twice, m) == 0);
+        assert(!rc && bus_wire_put_traj(twice, &t, id) == m &&
+               memcmp(again, twice, m) == 0);
     } else if (kind == ENVELOPE_WEIGHTS) {
         rc = shared_value_decode(&w, &bus_wire_weights_kind, bytes, n, e);
         if (rc) return rc;

@@ -72,8 +72,7 @@ int first_level(const struct view *v)
         worth[k] = 0.0;
         for (int i = 0; i < LINKS; i++) {
             double wait_s = view_bytes(v, k) * 8e-3 / (top * LINK[i]);
-            worth[k] +=
-                smooth[k] - mu_start * wait_s + best_from(v, rest[i], cost);
+            worth[k] += smooth[k] - mu_start * wait_s + best_from(v, rest[i], cost);
         }
         if (worth[k] > worth[best]) best = k;
     }

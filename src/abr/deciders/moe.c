@@ -36,7 +36,8 @@ static void moe_reset(void *self, uint64_t session_key)
 /* Layouts for experiments choose the first chunk themselves. */
 static uint32_t moe_offered(const struct moe *p, const struct view *v)
 {
-    bool own = feat_rolled(p->layout) || (p->layout != FEAT_FULL && p->layout != FEAT_PLAN && first_level_is(v));
+    bool own = feat_rolled(p->layout) ||
+               (p->layout != FEAT_FULL && p->layout != FEAT_PLAN && first_level_is(v));
     uint32_t trained = (UINT32_C(1) << packed_cfg(p->packed)->actions) - 1;
     uint32_t mask = (own ? feat_mask(v) : guard_greedy(v)) & trained;
     return mask ? mask

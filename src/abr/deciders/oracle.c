@@ -186,10 +186,11 @@ static double *stalls_of(const struct oracle_graph *g, int node)
 }
 
 /* Reward of the edge from the node to a level. stall_s: all stalls until arrival. */
-static double edge_reward(const struct oracle_graph *g, int chunk, const struct node *from,
-                          int level, double stall_s)
+static double edge_reward(const struct oracle_graph *g, int chunk,
+                          const struct node *from, int level, double stall_s)
 {
-    return gain(g, chunk, from->level, level) - g->task.mu_stall * (stall_s - from->stall_s);
+    return gain(g, chunk, from->level, level) -
+           g->task.mu_stall * (stall_s - from->stall_s);
 }
 
 /* What `node` of the stage may be worth to a state that it dominates: the state's own
@@ -601,7 +602,8 @@ static double oracle_play(struct oracle *o, const struct oracle_task *t,
         struct emu_result r;
         emu_step(&m, levels[chunk], 1, &r);
         o->steps++;
-        value += reward(t, chunk, level_before(t, levels, chunk), levels[chunk], r.rebuffer_s);
+        value +=
+            reward(t, chunk, level_before(t, levels, chunk), levels[chunk], r.rebuffer_s);
     }
     if (keep) {
         o->value = value;
@@ -665,7 +667,8 @@ static void credit_start(double *gains, const struct emu *m, const struct qoe *q
         struct emu first = *m;
         struct emu_result r;
         emu_step(&first, k, 1, &r);
-        gains[v->levels * v->levels + k] += (qoe->mu_stall - qoe->mu_start) * r.rebuffer_s;
+        gains[v->levels * v->levels + k] +=
+            (qoe->mu_stall - qoe->mu_start) * r.rebuffer_s;
     }
 }
 

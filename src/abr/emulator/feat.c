@@ -32,8 +32,8 @@ _Static_assert(AT_PLAN_LEVEL + VIEW_LEVELS * PER_PLAN_LEVEL == FEAT_PLAN_DIM,
                "layout and header");
 _Static_assert(6 * PAPER_COLS == FEAT_PAPER_DIM, "layout and header");
 
-static const char *const LAYOUTS[] = {"full", "paper", "blind",
-                                      "paper-hint", "plan"}; /* enum feat_layout */
+static const char *const LAYOUTS[] = {"full", "paper", "blind", "paper-hint",
+                                      "plan"}; /* enum feat_layout */
 static const char *const SESSION_NAMES[SESSION] = {
     "has_last",
     "last_rate",
@@ -68,8 +68,8 @@ static const char *const LEVEL_NAMES[PER_LEVEL] = {
     "rate", "load", "stall", "stall_low", "reward", "reward_low",
 };
 static const char *const PLAN_NAMES[PLAN_SESSION] = {
-    "points",      "weight_rise",  "weight_start", "first_chunk",
-    "spread",      "later_middle", "later_low",    "levels",
+    "points", "weight_rise",  "weight_start", "first_chunk",
+    "spread", "later_middle", "later_low",    "levels",
 };
 static const char *const PLAN_LEVEL_NAMES[PER_PLAN_LEVEL] = {
     "quality", "plan0", "plan2", "plan4", "plan6", "plan",
@@ -103,7 +103,8 @@ int feat_layout_parse(enum feat_layout *out, const char *name, struct err *e)
         return 0;
     }
     return err_set(e, ERR_INVALID,
-                   "'%.40s' is not a layout (full, paper, blind, paper-hint, plan)", name);
+                   "'%.40s' is not a layout (full, paper, blind, paper-hint, plan)",
+                   name);
 }
 
 void feat_name(char *out, size_t size, enum feat_layout layout, int index)
@@ -417,7 +418,8 @@ double feat_link_scale(const struct view *v, double kbps)
 }
 
 /* How much less than the best level each is worth: 1 to -1. */
-static void observe_worth(float *o, const struct view *v, const double *value, double unit)
+static void observe_worth(float *o, const struct view *v, const double *value,
+                          double unit)
 {
     double most = value[0];
     for (int k = 1; k < v->levels; k++)
@@ -448,8 +450,9 @@ static void observe_plan(float *o, const struct view *v)
     }
     for (int k = 0; k < v->levels; k++)
         level[k * PER_PLAN_LEVEL] =
-            q->utility == QOE_POINTS ? (float)(v->points[k] * 0.01 / feat_larger(points, 0.05))
-                                     : 0.0f;
+            q->utility == QOE_POINTS
+                ? (float)(v->points[k] * 0.01 / feat_larger(points, 0.05))
+                : 0.0f;
 
     struct forecast f = forecast_of(v);
     if (!(f.mean_kbps > 0.0)) return;

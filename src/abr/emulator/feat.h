@@ -51,7 +51,8 @@ enum feat_layout { FEAT_FULL, FEAT_PAPER, FEAT_BLIND, FEAT_PAPER_HINT, FEAT_PLAN
 #define FEAT_FULL_DIM 128
 #define FEAT_PLAN_DIM 208
 #define FEAT_DIM_MAX FEAT_PLAN_DIM
-#define FEAT_POINTS FEAT_FULL_DIM /* entry of FEAT_PLAN: 1 for viewers in points, else 0 */
+#define FEAT_POINTS \
+    FEAT_FULL_DIM /* entry of FEAT_PLAN: 1 for viewers in points, else 0 */
 #define FEAT_PAPER_DIM 48
 #define FEAT_PAPER_HINT_DIM 51
 

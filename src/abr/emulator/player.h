@@ -14,11 +14,12 @@
 
 struct player {
     struct emu emu;
-    struct view view;         /* of the next decision */
-    struct qoe_parts last;    /* of the last chunk */
-    struct qoe_level now, before; /* the last chunk and the one before it, as they were seen */
-    double points[VIEW_LEVELS];   /* quality of the last chunk at each level */
-    struct emu_result result; /* of the last chunk */
+    struct view view;      /* of the next decision */
+    struct qoe_parts last; /* of the last chunk */
+    struct qoe_level now,
+        before; /* the last chunk and the one before it, as they were seen */
+    double points[VIEW_LEVELS]; /* quality of the last chunk at each level */
+    struct emu_result result;   /* of the last chunk */
 };
 
 /* first_level >= 0: chunk 0 is fetched at that level during the start, as in Pensieve's test code

@@ -19,26 +19,26 @@
 #define STARTUP_MAX_S 3.0
 
 /* weights relative to `standard`: quality, switches, stalls, startup */
-#define PRODUCT(quality, switches, stalls, startup)                                        \
-    {.mu_quality = A * (quality),                                                          \
-     .mu_switch = FALL * (switches),                                                       \
-     .mu_stall = STALL * (stalls),                                                         \
-     .utility = QOE_POINTS,                                                                \
-     .mu_start = START * (startup),                                                        \
-     .stall_ratio_max = STALL_RATIO_MAX,                                                   \
-     .startup_max_s = STARTUP_MAX_S}
-#define PAPER(quality, switches, stalls)                                                   \
-    {.mu_quality = (quality),                                                              \
-     .mu_switch = (switches),                                                              \
-     .mu_stall = (stalls),                                                                 \
-     .utility = QOE_LINEAR}
+#define PRODUCT(quality, switches, stalls, startup)                        \
+    {                                                                      \
+        .mu_quality = A * (quality), .mu_switch = FALL * (switches),       \
+        .mu_stall = STALL * (stalls), .utility = QOE_POINTS,               \
+        .mu_start = START * (startup), .stall_ratio_max = STALL_RATIO_MAX, \
+        .startup_max_s = STARTUP_MAX_S                                     \
+    }
+#define PAPER(quality, switches, stalls)                                        \
+    {                                                                           \
+        .mu_quality = (quality), .mu_switch = (switches), .mu_stall = (stalls), \
+        .utility = QOE_LINEAR                                                   \
+    }
 
 const struct qoe_profile qoe_profiles[QOE_PROFILES] = {
     {"standard", "what people scored on average", PRODUCT(1, 1, 1, 1)},
     {"documentary", "a calm picture that rarely changes", PRODUCT(1, 3, 1, 1)},
     {"live", "no interruptions", PRODUCT(1, 1, 2, 1)},
     {"news", "a sharp picture soon", PRODUCT(1.5, .5, 1, 2)},
-    {"sports", "no interruptions, sharp, changes do not matter", PRODUCT(1.25, .5, 1.5, 1)},
+    {"sports", "no interruptions, sharp, changes do not matter",
+     PRODUCT(1.25, .5, 1.5, 1)},
     {"lecture", "readable text, a later start does not matter", PRODUCT(1.5, 1, 1, .5)},
     {"paper-documentary", "PA-MoE's documentary", PAPER(1, 6, 1)},
     {"paper-live", "PA-MoE's live", PAPER(1, 1, 6)},
@@ -156,8 +156,7 @@ static struct qoe_parts points_chunk(const struct qoe *k, double points, double 
     double rise = first ? 0.0 : points - prev;
     struct qoe_parts p = {
         .quality = points * chunk_s * 0.25, .change = fabs(rise), .stall_s = wait_s};
-    p.reward = k->mu_quality * p.quality -
-               (first ? k->mu_start : k->mu_stall) * wait_s -
+    p.reward = k->mu_quality * p.quality - (first ? k->mu_start : k->mu_stall) * wait_s -
                (rise < 0 ? k->mu_switch : k->mu_rise) * p.change;
     return p;
 }

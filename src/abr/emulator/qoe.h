@@ -40,7 +40,7 @@
 #define QOE_PAPERS 4      /* paper-documentary, paper-live, paper-news, pensieve */
 #define QOE_MU_MAX 1000.0 /* largest weight from outside */
 #define QOE_POINTS_MAX 100.0
-#define QOE_WEIGHT_MAX 100.0 /* largest relative weight from outside */
+#define QOE_WEIGHT_MAX 100.0       /* largest relative weight from outside */
 #define QOE_STALL_RATIO_MIN 0.0001 /* limits of ceilings that are not 0 */
 #define QOE_STALL_RATIO_MAX 0.5
 #define QOE_STARTUP_S_MIN 0.1
@@ -53,9 +53,10 @@ enum qoe_utility { QOE_LINEAR, QOE_LOG, QOE_PAMOE, QOE_POINTS };
 struct qoe {
     double mu_quality, mu_switch, mu_stall;
     enum qoe_utility utility;
-    double mu_rise, mu_start; /* QOE_POINTS: per point of a rise, per second before a picture */
-    double stall_ratio_max;   /* ceiling of stalled / (stalled + played); 0: none */
-    double startup_max_s;     /* ceiling of the wait for the first picture; 0: none */
+    double mu_rise,
+        mu_start; /* QOE_POINTS: per point of a rise, per second before a picture */
+    double stall_ratio_max; /* ceiling of stalled / (stalled + played); 0: none */
+    double startup_max_s;   /* ceiling of the wait for the first picture; 0: none */
 };
 
 struct qoe_profile {

@@ -42,11 +42,13 @@ struct view {
     double throughput_kbps[VIEW_HISTORY]; /* oldest first: 8 * bytes / download time */
     double download_s[VIEW_HISTORY];      /* oldest first, request to last byte */
     double next_bytes[VIEW_LEVELS];       /* sizes of this chunk; <= 0 = unknown */
-    double points[VIEW_LEVELS]; /* quality of this chunk at each level, 0 .. 100 (quality.h) */
-    double last_points;         /* of chunk - 1, as it was fetched; with last_level >= 0 */
-    struct qoe qoe;                       /* what the viewer values */
+    double points
+        [VIEW_LEVELS];  /* quality of this chunk at each level, 0 .. 100 (quality.h) */
+    double last_points; /* of chunk - 1, as it was fetched; with last_level >= 0 */
+    struct qoe qoe;     /* what the viewer values */
     /* What a daemon or page has seen of other sessions; 0: nothing, as shipped. */
-    double stalled_s, played_s; /* of the session so far: stalls, without the start, and media */
+    double stalled_s,
+        played_s;      /* of the session so far: stalls, without the start, and media */
     double margin;     /* of the guard's forecast, a logarithm (deciders/guard.h) */
     double start_kbps; /* low quantile of first throughputs in this viewer's network */
 };

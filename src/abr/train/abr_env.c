@@ -188,7 +188,8 @@ static bool suits(const struct video *v, double mbps)
 /* From links that carry little more than the lowest level to those that carry all. */
 static double draw_mbps(struct abr_env *m, const struct video *v)
 {
-    double top_mbps = v->ladder_kbps[v->levels - 1] / 1e3, low_mbps = v->ladder_kbps[0] / 1e3;
+    double top_mbps = v->ladder_kbps[v->levels - 1] / 1e3,
+           low_mbps = v->ladder_kbps[0] / 1e3;
     double mbps = top_mbps * log_uniform(&m->s.rng, LINK_LEAST, LINK_MOST);
     return mbps < 1.1 * low_mbps ? low_mbps * log_uniform(&m->s.rng, 1.1, 4.0) : mbps;
 }
@@ -338,7 +339,8 @@ static double scale_of(const struct abr_env *m)
 {
     const struct view *v = &m->s.player.view;
     if (m->cfg->layout != FEAT_PLAN) return feat_reward_scale(v);
-    double kbps = trace_mean_mbps(m->world.trace) * 1e3 * m->s.emu.bandwidth_x * m->s.emu.payload;
+    double kbps =
+        trace_mean_mbps(m->world.trace) * 1e3 * m->s.emu.bandwidth_x * m->s.emu.payload;
     return feat_link_scale(v, kbps);
 }
 

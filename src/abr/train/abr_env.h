@@ -46,9 +46,10 @@ struct abr_env_cfg {
     int64_t cycle_steps;
     double
         generated; /* share of episodes on generated links; counts when there are real traces */
-    double custom;  /* drawn weights */
-    double points;  /* of those: in points, relative weights within 1/4 .. 4 */
-    double simplex; /* of the others: uniform on the simplex; the others are near a profile's
+    double custom; /* drawn weights */
+    double points; /* of those: in points, relative weights within 1/4 .. 4 */
+    double
+        simplex; /* of the others: uniform on the simplex; the others are near a profile's
                        * weights, a third of them with another utility */
     double ladders; /* drawn video, with the link scaled to fit it */
     double players; /* drawn buffer limit and RTT */

@@ -112,9 +112,9 @@ static void make_paper(struct recipe *r, enum variant v, bool authors, int64_t s
 }
 
 const char *const recipe_profiles[] = {
-    "all",         "product",           "papers",     "drawn",      "standard",
-    "documentary", "live",              "news",       "sports",     "lecture",
-    "paper-documentary", "paper-live", "paper-news", "pensieve", NULL};
+    "all",        "product",  "papers", "drawn",   "standard",          "documentary",
+    "live",       "news",     "sports", "lecture", "paper-documentary", "paper-live",
+    "paper-news", "pensieve", NULL};
 
 int64_t recipe_steps(const char *preset)
 {

@@ -76,9 +76,10 @@ static int check_joined(const struct policy *p, const struct ckpt_meta *m, struc
     const char *for_whom = ckpt_meta_get(m, "experts_for");
     const char *layout = ckpt_meta_get(m, "layout");
     if (!for_whom || !names_papers(for_whom))
-        return err_field(e, ERR_INVALID, "--policy",
-                         "has experts for %s, not for the papers' profiles in their order",
-                         for_whom ? for_whom : "nobody");
+        return err_field(
+            e, ERR_INVALID, "--policy",
+            "has experts for %s, not for the papers' profiles in their order",
+            for_whom ? for_whom : "nobody");
     if (!layout || strcmp(layout, "blind") != 0 || p->cfg.obs_dim != FEAT_FULL_DIM)
         return err_field(e, ERR_INVALID, "--policy", "observes layout %s, not blind",
                          layout ? layout : "unknown");
@@ -103,7 +104,8 @@ static int merge_load(struct loaded *l, const struct lab_task *t, struct err *e)
         load_policy(&l->joined, t, "policy", "deploy/policy/merge.safetensors", m, e);
     if (!rc) rc = check_joined(l->joined, m, e);
     if (!rc)
-        rc = load_policy(&l->hinted, t, "hinted", "deploy/policy/papers.safetensors", m, e);
+        rc = load_policy(&l->hinted, t, "hinted", "deploy/policy/papers.safetensors", m,
+                         e);
     if (!rc && l->hinted->cfg.obs_dim != FEAT_FULL_DIM)
         rc = err_field(e, ERR_INVALID, "--hinted", "does not observe layout full");
     free(m);

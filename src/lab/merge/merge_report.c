@@ -258,10 +258,9 @@ static void figure_lines(const struct merge_found *f)
                     x[i] = (double)i / (MERGE_LINE - 1);
                     y[i] = score >= -0.5 ? score : (double)NAN;
                 }
-                report_series(r, &(struct report_series){.name = qoe_papers[v].name,
-                                                         .n = MERGE_LINE,
-                                                         .x = x,
-                                                         .y = y});
+                report_series(
+                    r, &(struct report_series){
+                           .name = qoe_papers[v].name, .n = MERGE_LINE, .x = x, .y = y});
             }
         }
 }

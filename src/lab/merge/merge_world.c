@@ -115,8 +115,8 @@ static int scale_session(void *ctx, int s, struct err *e)
     int rc = o ? 0 : ERR_MEMORY;
     for (int v = 0; v < V && !rc; v++) {
         struct oracle_result best;
-        rc = oracle_solve(&best, o, &world, c->w->row[s], &qoe_papers[v].qoe,
-                          FIRST_LEVEL, e);
+        rc = oracle_solve(&best, o, &world, c->w->row[s], &qoe_papers[v].qoe, FIRST_LEVEL,
+                          e);
         if (!rc) c->best[s * V + v] = best.value / (c->w->video->chunks - 1);
     }
     oracle_free(o);

@@ -155,7 +155,8 @@ TEST(the_height_that_fills_a_screen)
         ck_assert_int_eq(quality_height(t[i].width, t[i].height), t[i].want);
 }
 
-SUITE(abr_emulator_quality, names, by_hand, tall_and_short_ladders, the_curve_is_near_what_it_was_fitted_to,
-      the_curve_on_every_chunk, a_tall_ladder_begins_where_a_picture_can_be_watched,
+SUITE(abr_emulator_quality, names, by_hand, tall_and_short_ladders,
+      the_curve_is_near_what_it_was_fitted_to, the_curve_on_every_chunk,
+      a_tall_ladder_begins_where_a_picture_can_be_watched,
       a_screen_shows_no_more_than_the_picture_has, ssim_as_points,
       the_height_that_fills_a_screen);

@@ -510,8 +510,9 @@ TEST(points_of_levels_and_of_chunks)
     video_free(v);
 }
 
-SUITE(abr_manifests_video, points_of_levels_and_of_chunks, shape_is_checked, sizes_are_checked, generated,
-      pensieve_folder, pensieve_ladder_from_means, pensieve_refusals,
-      quality_files_beside_the_sizes, quality_file_refusals, quality_is_checked,
-      another_ladder_has_another_curve, what_is_saved_is_loaded_again, sabre,
-      sabre_with_quality, sabre_refusals, neither_format, every_allocation_may_fail);
+SUITE(abr_manifests_video, points_of_levels_and_of_chunks, shape_is_checked,
+      sizes_are_checked, generated, pensieve_folder, pensieve_ladder_from_means,
+      pensieve_refusals, quality_files_beside_the_sizes, quality_file_refusals,
+      quality_is_checked, another_ladder_has_another_curve, what_is_saved_is_loaded_again,
+      sabre, sabre_with_quality, sabre_refusals, neither_format,
+      every_allocation_may_fail);

@@ -34,11 +34,14 @@ struct kind {
 TEST(by_what_they_were_trained_on)
 {
     static const struct kind kinds[] = {
-        {NULL, NULL, 1, {TEACH_ALL}},     {NULL, "any", 1, {TEACH_ALL}},
+        {NULL, NULL, 1, {TEACH_ALL}},
+        {NULL, "any", 1, {TEACH_ALL}},
         {NULL, "drawn", 10, {12, 13, 14, 15, 16, 17, 18, 19, 20, 21}},
         {NULL, "standard", 10, {0, 1, 2, 3, 4, 5, 6, 7, 8, 9}},
-        {"drawn", "any", 1, {10}},        {"news", NULL, 2, {3, 15}},
-        {"news", "standard", 1, {3}},     {"live", "drawn", 1, {14}},
+        {"drawn", "any", 1, {10}},
+        {"news", NULL, 2, {3, 15}},
+        {"news", "standard", 1, {3}},
+        {"live", "drawn", 1, {14}},
     };
     const char *dir = tmpdir_new();
     struct abr_env_cfg env = abr_env_cfg_default();

@@ -159,8 +159,7 @@ static void older_rows(char *out, size_t n, const char *args)
 {
     struct program_result r = program_run(args);
     ck_assert_int_eq(r.code, OPT_EXIT_DONE);
-    const char *from = strstr(r.text, "moe,standard,"),
-               *to = strstr(r.text, "moe,mine,");
+    const char *from = strstr(r.text, "moe,standard,"), *to = strstr(r.text, "moe,mine,");
     ck_assert(from && to && from < to && (size_t)(to - from) < n);
     ck_assert_ptr_nonnull(strstr(r.text, "policy versions 1 .. 2"));
     snprintf(out, n, "%.*s", (int)(to - from), from);

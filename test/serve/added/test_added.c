@@ -142,7 +142,8 @@ END_TEST
  * profiles, and every weight of the common policy, is the same to the bit. */
 START_TEST(older_profiles_notice_nothing)
 {
-    static const char *const older[] = {"pensieve", "paper-news", "paper-live", "paper-documentary"};
+    static const char *const older[] = {"pensieve", "paper-news", "paper-live",
+                                        "paper-documentary"};
     struct served other;
     served_begin(&other, true);
     learner(&other);

@@ -210,7 +210,8 @@ TEST(what_is_common_comes_back)
     c.explore_share = .25;
     c.n = 2;
     c.profile[0] = (struct profile){.name = "sport", .qoe = qoe_of_mu(2, 1, 3, QOE_LOG)};
-    c.profile[1] = (struct profile){.name = "kids", .qoe = qoe_of_mu(1, 1, 1, QOE_LINEAR)};
+    c.profile[1] =
+        (struct profile){.name = "kids", .qoe = qoe_of_mu(1, 1, 1, QOE_LINEAR)};
     void *out;
     size_t n;
     ck_assert_int_eq(shared_value_encode(&out, &n, &bus_wire_common_kind, &c, NULL), 0);

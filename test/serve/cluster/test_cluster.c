@@ -318,7 +318,10 @@ TEST(profiles_grow_on_all_nodes)
                              served_parts(&node).cluster.connected &&
                              served_parts(&other).cluster.connected));
     uint64_t common = stats(&node).policy_version;
-    struct profile p = {.name = "sport", .qoe = qoe_of_mu(1, 2, 3, QOE_LINEAR), .grow = true}, got;
+    struct profile p = {.name = "sport",
+                        .qoe = qoe_of_mu(1, 2, 3, QOE_LINEAR),
+                        .grow = true},
+                   got;
     ck_assert_int_eq(service_profile_put(node.service, &p, NULL), 1);
     ck_assert_int_eq(service_profile_get(&got, node.service, "sport", NULL), 0);
     ck_assert(got.grow);

@@ -59,7 +59,8 @@ TEST(outcomes_by_hand)
     ck_assert_uint_eq(s.seen[0], 1);
     ck_assert_uint_eq(s.missed[0], 0);
     ck_assert_double_eq_tol(s.margin[0], -STEP / 6, 1e-12);
-    ck_assert_double_eq_tol(s.stall_weight[2], FIRST - RATE * .04, 1e-12); /* 0 - 0.01 * 4 */
+    ck_assert_double_eq_tol(s.stall_weight[2], FIRST - RATE * .04,
+                            1e-12); /* 0 - 0.01 * 4 */
 
     experience_outcome(x, &slow);
     experience_stats(&s, x);
@@ -212,8 +213,8 @@ static struct answer ask_alone(const int *level, double buffer_s, double stalled
     v.stalled_s = stalled_s;
     v.played_s = played_s;
     struct answer a;
-    ck_assert_int_eq(
-        service_decide(&a, f.service, f.worker, "standard", true, &v, NULL), 0);
+    ck_assert_int_eq(service_decide(&a, f.service, f.worker, "standard", true, &v, NULL),
+                     0);
     return a;
 }
 
@@ -369,9 +370,9 @@ static struct audience watch(bool hard, int sessions, const char *path)
                                  .has_last = true,
                                  .last = {i, a.level, (int64_t)bytes, seconds, stall_s}};
             if (path)
-                ck_assert_int_eq(
-                    experience_load(f.service->experience, path, f.service->profiles, NULL),
-                    0);
+                ck_assert_int_eq(experience_load(f.service->experience, path,
+                                                 f.service->profiles, NULL),
+                                 0);
             if (i + 1 < CHUNKS) a = ask(&o, &q);
         }
         ck_assert_int_eq(service_close(f.service, o.session, NULL, NULL), 0);
@@ -407,7 +408,8 @@ TEST(the_stall_weight_follows_the_audience)
     ck_assert_int_eq(experience_load(x, path, f.service->profiles, NULL), 0);
     struct audience with = watch(true, SESSIONS, NULL);
     double weight = standard_weight();
-    ck_assert_msg(ratio_of(without) > .01, "%g", ratio_of(without)); /* above the ceiling */
+    ck_assert_msg(ratio_of(without) > .01, "%g",
+                  ratio_of(without)); /* above the ceiling */
     ck_assert_msg(weight > FIRST, "%g", weight);
     ck_assert_msg(ratio_of(with) <= ratio_of(without), "%g with, %g without",
                   ratio_of(with), ratio_of(without));

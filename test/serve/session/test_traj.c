@@ -28,8 +28,8 @@ TEST(rewards_are_scaled_and_bounded)
     t.step[0].reward = 6.3;
     t.step[1].reward = -1e7;
     t.step[2].reward = 1e7;
-    ck_assert_double_eq_tol((double)traj_reward(&t, 0, FEAT_FULL), 6.3 / feat_reward_scale(&t.view),
-                            1e-6);
+    ck_assert_double_eq_tol((double)traj_reward(&t, 0, FEAT_FULL),
+                            6.3 / feat_reward_scale(&t.view), 1e-6);
     ck_assert_double_eq((double)traj_reward(&t, 1, FEAT_FULL), -TRAJ_REWARD);
     ck_assert_double_eq((double)traj_reward(&t, 2, FEAT_FULL), TRAJ_REWARD);
 }

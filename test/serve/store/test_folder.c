@@ -194,7 +194,8 @@ static void furnish(const char *told, struct log *log)
     served_begin(&f, true);
     f.cfg.secret = true;
     start_logged(told, log);
-    struct profile p = {.name = "sport", .qoe = qoe_of_mu(1, 2, 3, QOE_LINEAR), .grow = true};
+    struct profile p = {
+        .name = "sport", .qoe = qoe_of_mu(1, 2, 3, QOE_LINEAR), .grow = true};
     ck_assert_int_eq(service_profile_put(f.service, &p, NULL), 1);
     served_kill(&f);
     copy_to(f.policy, "policy.safetensors");
