@@ -7,10 +7,9 @@
  * The published weights (GET /v1/policy/weights, safetensors) are fetched once, and again when their
  * ETag has changed. New weights replace the old ones in one step. A decision equals the daemon's for a
  * viewer with a hint in a session that does not explore: router, expert, hidden layers in 16 bits, the
- * best level (src/policy/packed.h). It differs in three cases.
- * What a daemon has seen of other sessions (src/serve/session/experience.h) is not known here. A viewer without a hint gets the daemon's
- * default profile, since the mean hint is not known here. A profile with added experts gets the common
- * policy.
+ * best level (src/policy/packed.h). It differs in three cases. What a daemon has seen of other sessions
+ * (src/serve/session/experience.h) is not known here. A viewer without a hint gets the daemon's default
+ * profile, since the mean hint is not known here. A profile with added experts gets the common policy.
  *
  * @module abrd/policy
  */
