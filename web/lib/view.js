@@ -31,7 +31,7 @@ import { chunkQoe, qualityCurve } from './qoe.js';
 export const LEVELS = 12, HISTORY = 8;
 
 /** As shipped: src/abr/deciders/caution.h */
-const LAMBDA = 1;
+const LAMBDA = 0.5;
 
 /**
  * @param {import('./types').Question} question the body of POST /v1/decide
