@@ -61,7 +61,8 @@ TEST(it_decides_as_the_one_that_the_entry_names)
         draw_obs(obs, &r, first);
         struct policy_choice got, want;
         ck_assert_int_eq(policy_decide(&got, p, ws, obs, 15, -1), 0);
-        ck_assert_int_eq(policy_decide(&want, first ? on : off, first ? a : b, obs, 15, -1), 0);
+        ck_assert_int_eq(
+            policy_decide(&want, first ? on : off, first ? a : b, obs, 15, -1), 0);
         ck_assert_int_eq(got.expert, want.expert + (first ? 0 : ON));
         ck_assert_int_eq(got.action, want.action);
         for (int k = 0; k < ACTIONS; k++)
@@ -104,4 +105,5 @@ TEST(what_does_not_fit_is_refused)
     policy_free(on);
 }
 
-SUITE(policy_pair, it_decides_as_the_one_that_the_entry_names, what_does_not_fit_is_refused);
+SUITE(policy_pair, it_decides_as_the_one_that_the_entry_names,
+      what_does_not_fit_is_refused);

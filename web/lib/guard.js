@@ -12,7 +12,7 @@ import { levelOf, rewardsOf } from './view.js';
 const LINKS = [0.0915, 0.171, 0.2496, 0.3393, 0.45, 0.5967, 0.8114, 1.184, 2.2138];
 /** Of the forecast's nine, what a link that disappoints carries. */
 const QUANTILE = 1;
-const LIVE_CHUNKS = 48, SLOW_LINK = 0.125, SLOW_KBPS = 1000;
+const LIVE_CHUNKS = 48, SLOW_LINK = 0.09, SLOW_KBPS = 1000;
 
 /** The highest level that starts in time on a slow link, for viewers with a ceiling. */
 function firstMost({ ladder, bytes, startKbps, qoe: { startupMaxS } }) {

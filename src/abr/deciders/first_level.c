@@ -3,7 +3,7 @@
 #include <math.h>
 
 #define LINKS 9
-#define SLOW_LINK 0.125 /* of the top rate: the slowest tenth of LINK */
+#define SLOW_LINK 0.09 /* of the top rate: LINK's lowest */
 #define SLOW_KBPS 1000.0
 
 /* shares of the top rate: 0.45 exp(z) at the quantiles 1/18, 3/18 .. 17/18 of z */

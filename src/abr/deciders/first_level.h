@@ -16,7 +16,7 @@
  *
  * A profile may have a ceiling of the wait for the first picture (qoe.h: startup_max_s). Then levels are
  * withheld whose chunk would take longer on a link as slow as the slowest tenth: view.h's start_kbps, or
- * an eighth of the top rate R, and sqrt(R / 8 * 1 Mbit/s) for ladders beyond 8 Mbit/s, whose viewers
+ * 0.09 of the top rate R, and sqrt(0.09 R * 1 Mbit/s) for ladders beyond 11 Mbit/s, whose viewers
  * are not all on fast links. In points the wait costs mu_start.
  *
  * A policy sees nothing of the link here either. It learns one answer for all its training, mostly
