@@ -425,7 +425,9 @@ static int save_imported(const struct policy *p, const char *from, const char *t
     text_last_component(name, sizeof name, from);
     struct ckpt_meta *m = calloc(1, sizeof *m);
     if (!m) return err_set(e, ERR_MEMORY, "no memory for the metadata");
-    ckpt_meta_set(m, "layout", "full");
+    ckpt_meta_set(
+        m, "layout", "%s",
+        feat_layout_name(p->cfg.obs_dim == FEAT_PLAN_DIM ? FEAT_PLAN : FEAT_FULL));
     ckpt_meta_set(m, "imported_from", "%s", name);
     ckpt_meta_set(m, "exam", "%.4f", s->own);
     ckpt_meta_set(m, "program", "abrd %s", CMD_VERSION);

@@ -86,7 +86,7 @@ TEST(imports_what_passes_the_exam)
     ck_assert(own && got);
     ck_assert_uint_eq(policy_crc32(own), policy_crc32(got));
     ck_assert_str_eq(ckpt_meta_get(&m, "imported_from"), "moe.safetensors");
-    ck_assert_str_eq(ckpt_meta_get(&m, "layout"), "full");
+    ck_assert_str_eq(ckpt_meta_get(&m, "layout"), "plan");
 
     /* weights of 0 always take the lowest level */
     struct policy *idle = policy_new(&own->cfg, NULL);
@@ -96,7 +96,7 @@ TEST(imports_what_passes_the_exam)
     ck_assert_ptr_null(fopen(tmpdir_path(dir, "y"), "r"));
     save(tmpdir_path(dir, "small"), 1, "live", "0000abcd");
     program_expect(run(args, "policy import @/small --out @/y", dir), OPT_EXIT_FAILED,
-                   "takes 8 inputs, but the daemon observes 128");
+                   "takes 8 inputs, but the daemon observes 208 or 128");
     program_expect(run(args, "policy import @/small", dir), OPT_EXIT_USAGE, "--out");
     program_expect(run(args, "policy import @/small --out @/y --route best", dir),
                    OPT_EXIT_USAGE, "best");

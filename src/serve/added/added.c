@@ -211,6 +211,9 @@ static int added_write(struct added *g, const struct entry *e, struct err *err)
         ckpt_meta_set(meta, "check_score", "%.9g", e->score);
         ckpt_meta_set(meta, "base_score", "%.9g", e->base_score);
     }
+    enum feat_layout layout;
+    if (!decide_layout(&layout, &added_policy(e)->cfg, NULL))
+        ckpt_meta_set(meta, "layout", "%s", feat_layout_name(layout));
     int rc = ckpt_save(path, added_policy(e), meta, state, n, err);
     free(meta);
     free(state);

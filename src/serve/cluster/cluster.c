@@ -194,6 +194,9 @@ static void cluster_keep_weights(struct service *s, bool now)
     if (meta) {
         struct err why = {0};
         ckpt_meta_set(meta, "made_by", "abrd serve --role decide");
+        enum feat_layout layout;
+        if (!decide_layout(&layout, &w->policy->cfg, &why))
+            ckpt_meta_set(meta, "layout", "%s", feat_layout_name(layout));
         s->checkpoint_at = at + s->checkpoint_s;
         if (ckpt_save(s->folder.policy, w->policy, meta, NULL, 0, &why))
             log_err(s->cfg.log, LOG_ERROR, "checkpoint", &why);

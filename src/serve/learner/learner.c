@@ -422,6 +422,7 @@ static int checkpoint(struct learner *l, struct err *e)
     online_stats(l->common.online, &s);
     struct ckpt_meta meta = {0};
     ckpt_meta_set(&meta, "made_by", "abrd serve");
+    ckpt_meta_set(&meta, "layout", "%s", feat_layout_name(l->layout));
     ckpt_meta_set(&meta, "updates", "%llu", (unsigned long long)s.updates);
     ckpt_meta_set(&meta, "check_score", "%.9g", s.check_score);
     for (int w = 0; w < 2; w++) {
