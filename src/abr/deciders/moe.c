@@ -81,6 +81,8 @@ static int moe_load(struct moe *p, const char *path, struct err *e)
     struct policy *policy = ckpt_load_any(path, meta, NULL, NULL, &why);
     const char *layout = ckpt_meta_get(meta, "layout");
     int rc = policy && layout ? feat_layout_parse(&p->layout, layout, &why) : 0;
+    /* weights that a daemon hands out name none */
+    if (policy && !layout && policy->cfg.obs_dim == FEAT_PLAN_DIM) p->layout = FEAT_PLAN;
     free(meta);
 
     if (!rc && policy && policy->cfg.obs_dim != feat_dim(p->layout))
