@@ -116,18 +116,18 @@ TEST(a_start_in_time)
     }
 }
 
-/* An eighth of 40 Mbit/s are 5, of which 1 Mbit/s leaves sqrt(5) = 2.236: 6708 kbit in 3 s. */
+/* 0.09 of 40 Mbit/s are 3.6, of which 1 Mbit/s leaves sqrt(3.6) = 1.897: 5692 kbit in 3 s. */
 TEST(a_tall_ladder_has_slow_viewers_too)
 {
     struct view v = fresh(qoe_find("standard")->qoe, 48);
-    static const double ladder[] = {400, 1600, 1700, 6000, 15000, 40000};
+    static const double ladder[] = {400, 1400, 1500, 6000, 15000, 40000};
     for (int k = 0; k < 6; k++)
         v.ladder_kbps[k] = ladder[k];
-    ck_assert_int_eq(first_level_most(&v), 1); /* 6400, and 6800 are more */
+    ck_assert_int_eq(first_level_most(&v), 1); /* 5600, and 6000 are more */
     for (int k = 0; k < 6; k++)
         v.ladder_kbps[k] *= .2;
-    /* 8 Mbit/s: an eighth is 1, as it is */
-    ck_assert_int_eq(first_level_most(&v), 2); /* 320 .. 1360, 4800 */
+    /* 8 Mbit/s: 0.72, as it is, 2160 kbit in 3 s */
+    ck_assert_int_eq(first_level_most(&v), 2); /* 320 .. 1200, 4800 */
 }
 
 /* In points a wait for the first picture costs mu_start. */
