@@ -323,8 +323,7 @@ int limits_view(const struct view *v, struct err *e)
     if (!rc) rc = limits_history(v->throughput_kbps, v->download_s, v->n_history, e);
     if (!rc) rc = check_next(v->next_bytes, v->levels, e);
     if (!rc) rc = check_quality(v->points, v->levels, false, "quality", e);
-    if (!rc && v->last_level >= 0)
-        rc = within(v->last_points, 0, LIMITS_QUALITY, "last_quality", e);
+    if (!rc) rc = within(v->last_points, 0, LIMITS_QUALITY, "last_quality", e);
     if (!rc) rc = within(v->stalled_s, 0, LIMITS_WATCHED_S, "stalled_s", e);
     if (!rc) rc = within(v->played_s, 0, LIMITS_WATCHED_S, "played_s", e);
     if (!rc) rc = limits_qoe(&v->qoe, e);
