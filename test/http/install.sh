@@ -53,7 +53,7 @@ ok 'a player is built' bash -c \
     "${CC:-gcc} -std=c11 -Wall -Wextra -Wpedantic -Werror deploy/example/play.c \$(pkg-config --cflags --libs abrd) -o '$dir/play'"
 trace=traces/3g-commute-00
 ok 'it plays' bash -c \
-    "'$dir/play' '$at/share/abrd/deploy/policy/moe.safetensors' '$trace' news | tail -n 1 | grep -q '^48 chunks, QoE [0-9]'"
+    "'$dir/play' '$at/share/abrd/deploy/policy/moe.safetensors' '$trace' news | tail -n 1 | grep -q '^48 chunks, quality [0-9.]*, QoE [0-9]'"
 ok 'it says what is missing' bash -c \
     "'$dir/play' /no/such '$trace' 2>&1 | grep -q '^play: /no/such: '"
 ok 'it needs no more than jansson' bash -c \

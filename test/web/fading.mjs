@@ -60,7 +60,7 @@ async function fade(browser, daemon, kind, options = {}) {
     for (const seconds of FADES) {
         const s = await stage(browser, daemon, kind);
         await s.begin(kind, 0, `fading-${seconds}`, KINDS[kind].file,
-            { rate: 3, timeoutMs: PATIENT, profile: 'live', ...options });
+            { rate: 3, timeoutMs: PATIENT, profile: 'paper-live', ...options });
         const at = await s.when(0, a => a.seen.abandon.length || over(a), 'a chunk that is given up', 120000);
         if (at.seen.abandon.length || seconds === FADES.at(-1)) return s;
         await s.close();
@@ -93,7 +93,7 @@ async function patientTest(browser, daemon, kind) {
     const { name, file } = KINDS[kind];
     await test(`${name}: with \`abandon: false\` all is let come`, async () => {
         const s = await stage(browser, daemon, kind);
-        await s.begin(kind, 0, 'fading-8', file, { rate: 3, timeoutMs: PATIENT, profile: 'live', abandon: false });
+        await s.begin(kind, 0, 'fading-8', file, { rate: 3, timeoutMs: PATIENT, profile: 'paper-live', abandon: false });
         const at = await s.when(0, over, 'the end', 120000);
         assert.deepEqual(at.seen.abandon, []);
         // even the lowest level takes four seconds of the twelve that are slow
@@ -112,7 +112,7 @@ async function patientTest(browser, daemon, kind) {
 async function firstLevel(browser, daemon, kind, link, abandon) {
     for (let left = 3; ; left--) {
         const s = await stage(browser, daemon, kind);
-        await s.begin(kind, 0, link, KINDS[kind].file, { timeoutMs: PATIENT, profile: 'documentary', abandon });
+        await s.begin(kind, 0, link, KINDS[kind].file, { timeoutMs: PATIENT, profile: 'paper-documentary', abandon });
         const { seen } = await s.when(0, a => a.seen.chunk.length >= 2, 'two chunks', 120000);
         await s.close();
         if (abandon && !seen.abandon.length && left > 1) continue;
