@@ -1,5 +1,5 @@
 // score.mjs - from what a viewer saw to figures: QoE of a run, and players compared in pairs.
-import { reward } from '../../web/demo/record.js';
+import { chunkQoe, qoeOf as viewerOf } from '../../web/lib/qoe.js';
 import { random } from '../http/lib/tools.mjs';
 
 /**
@@ -10,7 +10,9 @@ import { random } from '../http/lib/tools.mjs';
  * @param {number} lowest bitrate of the ladder
  */
 export function qoeOf(qoe, { kbps, stalls }, lowest) {
-    const chunks = kbps.reduce((sum, k, i) => sum + reward(qoe, k, i ? kbps[i - 1] : null, 0, lowest), 0);
+    const viewer = viewerOf({ mu: qoe.mu, utility: qoe.utility }), level = k => ({ kbps: k, points: 0 });
+    const chunks = kbps.reduce((sum, k, i) =>
+        sum + chunkQoe(viewer, level(k), i ? level(kbps[i - 1]) : null, { chunkS: 4, lowest }).reward, 0);
     const stalled = stalls.reduce((a, b) => a + b, 0);
     return (chunks - qoe.mu[2] * stalled) / kbps.length;
 }

@@ -18,7 +18,7 @@ import { scored, table } from './score.mjs';
 // all kinds of links; those of a kind whose mean lies within the ladder, where there is a choice
 const TRACES = ['3g-commute-03', 'broadband-01', 'lte-02', 'outage-00', 'wifi-02', 'volatile-low', 'high-4g-02',
     '3g-commute-01', 'lte-03', 'outage-01', 'wifi-01', 'broadband-02', '3g-commute-05', 'outage-04', 'lte-05', 'wifi-06'];
-const PROFILES = ['documentary', 'live', 'news'];
+const PROFILES = ['paper-documentary', 'paper-live', 'paper-news'];
 
 const number = (name, fallback, most) => {
     const text = process.env[name] || String(fallback), n = Number(text);

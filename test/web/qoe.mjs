@@ -106,11 +106,11 @@ export async function qoeTests() {
         assert.equal(forecastOf({ rates: [] }), null);
     });
 
-    await test('caution: a stall weighs twice, and more while the session stalls too much', () => {
+    await test('caution: a stall weighs half as much again, and more while the session stalls too much', () => {
         const of = (profile, seen) => cautious(viewOf(q, qoeOf(profile), seen)).qoe.stall / qoeOf(profile).stall;
-        near(of('live', undefined), 2);
-        near(of('live', { stalledS: 0.4, playedS: 99.6 }), 2); // below 1 %
-        near(of('live', { stalledS: 2, playedS: 98 }), 2 * 3); // a second above
+        near(of('live', undefined), 1.5);
+        near(of('live', { stalledS: 0.4, playedS: 99.6 }), 1.5); // below 1 %
+        near(of('live', { stalledS: 2, playedS: 98 }), 1.5 * 3); // a second above
         near(of('live', { stalledS: 50, playedS: 50 }), 12);
         near(of('paper-live', { stalledS: 50, playedS: 50 }), 1);
     });
