@@ -13,7 +13,7 @@ static const double RATE = 0.02, KAPPA = 2; /* per second above the ceiling */
 const char *const caution_link_names[CAUTION_LINKS + 1] = {"calm", "uneven", "volatile",
                                                            NULL};
 
-static int kind_of(const struct forecast *f)
+static int kind_of(const struct forecast_place *f)
 {
     if (!(f->mean_kbps > 0)) return -1;
     return f->spread < CALM ? 0 : f->spread < UNEVEN ? 1 : 2;
@@ -21,7 +21,7 @@ static int kind_of(const struct forecast *f)
 
 int caution_link(const struct view *v)
 {
-    struct forecast f = forecast_of(v);
+    struct forecast_place f = forecast_place_of(v);
     return kind_of(&f);
 }
 
@@ -32,10 +32,10 @@ static double clamp(double x, double lo, double hi)
 
 void caution_download(struct caution_links *c, const struct view *v, double kbps)
 {
-    struct forecast f = forecast_of(v);
+    struct forecast_place f = forecast_place_of(v);
     int kind = kind_of(&f);
     if (kind < 0) return;
-    bool missed = kbps < f.next_kbps[GUARD_QUANTILE] * exp(-c->margin[kind]);
+    bool missed = kbps < forecast_next_kbps(&f, GUARD_QUANTILE) * exp(-c->margin[kind]);
     c->seen[kind]++;
     c->missed[kind] += missed;
     double margin = c->margin[kind] + STEP * (missed - CAUTION_MISSES);

@@ -46,24 +46,40 @@ static double spread_of(const struct view *v)
     return sqrt(variance + UNSEEN[n] * UNSEEN[n]);
 }
 
-static void scale(double *kbps, const double table[KNOTS][FORECAST_QUANTILES], int k,
-                  double x, double mean_kbps)
+struct forecast_place forecast_place_of(const struct view *v)
 {
-    for (int i = 0; i < FORECAST_QUANTILES; i++)
-        kbps[i] = mean_kbps * exp(table[k][i] + x * (table[k + 1][i] - table[k][i]));
+    struct forecast_place p = {.mean_kbps =
+                                   simple_harmonic_kbps(v, v->n_history, WINDOW)};
+    if (!(p.mean_kbps > 0)) return p;
+    p.spread = spread_of(v);
+    while (p.knot < KNOTS - 2 && p.spread > KNOT[p.knot + 1])
+        p.knot++;
+    double x = (p.spread - KNOT[p.knot]) / (KNOT[p.knot + 1] - KNOT[p.knot]);
+    p.share = fmin(fmax(x, 0), 1);
+    return p;
+}
+
+static double quantile(const struct forecast_place *p,
+                       const double table[KNOTS][FORECAST_QUANTILES], int i)
+{
+    double low = table[p->knot][i], high = table[p->knot + 1][i];
+    return p->mean_kbps * exp(low + p->share * (high - low));
+}
+
+double forecast_next_kbps(const struct forecast_place *p, int i)
+{
+    return quantile(p, NEXT, i);
 }
 
 struct forecast forecast_of(const struct view *v)
 {
-    struct forecast f = {.mean_kbps = simple_harmonic_kbps(v, v->n_history, WINDOW)};
+    struct forecast_place p = forecast_place_of(v);
+    struct forecast f = {.mean_kbps = p.mean_kbps};
     if (!(f.mean_kbps > 0)) return f;
-    f.spread = spread_of(v);
-    int k = 0;
-    while (k < KNOTS - 2 && f.spread > KNOT[k + 1])
-        k++;
-    double x = (f.spread - KNOT[k]) / (KNOT[k + 1] - KNOT[k]);
-    x = fmin(fmax(x, 0), 1);
-    scale(f.next_kbps, NEXT, k, x, f.mean_kbps);
-    scale(f.later_kbps, LATER, k, x, f.mean_kbps);
+    f.spread = p.spread;
+    for (int i = 0; i < FORECAST_QUANTILES; i++) {
+        f.next_kbps[i] = quantile(&p, NEXT, i);
+        f.later_kbps[i] = quantile(&p, LATER, i);
+    }
     return f;
 }

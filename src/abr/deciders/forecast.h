@@ -30,4 +30,14 @@ struct forecast {
 
 struct forecast forecast_of(const struct view *v);
 
+/* Where a view lies in the tables: enough for one quantile, at a fraction of the cost of all. */
+struct forecast_place {
+    double mean_kbps, spread; /* as above */
+    int knot;                 /* the one below s */
+    double share;             /* of the way to the next knot, 0 .. 1 */
+};
+struct forecast_place forecast_place_of(const struct view *v);
+/* Quantile i of the next chunk [kbit/s]; p->mean_kbps > 0. */
+double forecast_next_kbps(const struct forecast_place *p, int i);
+
 #endif

@@ -22,9 +22,10 @@ static bool wary(const struct view *v)
 static uint32_t ceiled(const struct view *v)
 {
     uint32_t levels = feat_mask(v);
-    struct forecast f = forecast_of(v);
+    struct forecast_place f = forecast_place_of(v);
     if (!(f.mean_kbps > 0)) return levels;
-    double bytes = f.next_kbps[GUARD_QUANTILE] * exp(-v->margin) * 125 * v->buffer_s;
+    double bytes =
+        forecast_next_kbps(&f, GUARD_QUANTILE) * exp(-v->margin) * 125 * v->buffer_s;
     for (int k = 1; k < v->levels; k++)
         if (view_bytes(v, k) > bytes) levels &= ~(UINT32_C(1) << k);
     return levels;
