@@ -45,8 +45,6 @@ void caution_download(struct caution_links *c, const struct view *v, double kbps
 void caution_chunk(struct caution_stalls *c, double stall_s, double chunk_s, double max)
 {
     if (!(max > 0)) return;
-    c->stalled_s += stall_s;
-    c->played_s += chunk_s;
     double above_s = stall_s - max * (stall_s + chunk_s);
     c->lambda = clamp(c->lambda + RATE * above_s, 0, CAUTION_LAMBDA_MAX);
 }

@@ -52,7 +52,6 @@ struct caution_links {
 
 struct caution_stalls {
     double lambda;              /* CAUTION_LAMBDA at first */
-    double stalled_s, played_s; /* all that counted */
 };
 
 /* Kind of link by the view's history; -1 when nothing was measured. */

@@ -123,8 +123,6 @@ static void pass_slot(struct pack *p, char name[SERVICE_NAME], struct caution_st
 {
     pack_text(p, name, SERVICE_NAME);
     pack_real(p, &s->lambda);
-    pack_real(p, &s->stalled_s);
-    pack_real(p, &s->played_s);
 }
 
 int experience_save(struct experience *x, const char *path, struct profiles *p,

@@ -86,8 +86,6 @@ TEST(lambda_by_hand)
     ck_assert_double_eq_tol(s.lambda, CAUTION_LAMBDA + .02 * 1.94, 1e-12);
     caution_chunk(&s, 0, 4, .01);
     ck_assert_double_eq_tol(s.lambda, CAUTION_LAMBDA + .02 * 1.94 - .02 * .04, 1e-12);
-    ck_assert_double_eq(s.stalled_s, 2);
-    ck_assert_double_eq(s.played_s, 8);
     struct caution_stalls before = s;
     caution_chunk(&s, 50, 4, 0); /* no ceiling */
     ck_assert_mem_eq(&s, &before, sizeof s);
