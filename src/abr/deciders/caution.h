@@ -51,7 +51,7 @@ struct caution_links {
 };
 
 struct caution_stalls {
-    double lambda;              /* CAUTION_LAMBDA at first */
+    double lambda; /* CAUTION_LAMBDA at first */
 };
 
 /* Kind of link by the view's history; -1 when nothing was measured. */

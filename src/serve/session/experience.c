@@ -14,7 +14,7 @@
 enum {
     HEAD = 12, /* magic, checksum */
     LINK_BYTES = 3 * 8,
-    SLOT_BYTES = SERVICE_NAME + 3 * 8,
+    SLOT_BYTES = SERVICE_NAME + 8,
     FILE_MAX = HEAD + CAUTION_LINKS * LINK_BYTES + 8 + SERVICE_PROFILE_STATS * SLOT_BYTES,
 };
 static const char MAGIC[8] = "abrdexp1";
