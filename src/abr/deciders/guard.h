@@ -6,8 +6,8 @@
  *   8e-3 S_k / c > B,   c = n_1 exp(- margin)
  *
  * S_k size of the next chunk at level k [bytes], B media in the buffer [s], n_1 a low quantile of
- * the forecast [kbit/s] (forecast.h: one download in 6 is slower). margin is 0, or what view.h says: a
- * daemon that sees more or fewer downloads below c than its ceiling bears adjusts it (caution.h).
+ * the forecast [kbit/s] (forecast.h: one download in 6 is slower). margin is that of the view. It
+ * is 0 as shipped. A daemon that sees more or fewer slower downloads than one in 6 changes it (caution.h).
  *
  * Without a ceiling the guard acts for viewers to whom stalls matter most and whose player holds
  * little: mu_stall is at least five times each of the other weights, the player holds at most 12 s, and
