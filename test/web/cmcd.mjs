@@ -44,7 +44,7 @@ const above = asked => asked.filter(a => a.kbps > CAP_KBPS);
 const capped = asked => asked.filter(a => a.cap === CAP_KBPS);
 
 export async function cmcdTests() {
-    const daemon = new Daemon({ explore: 0, learn: 'off', untagged: 'default' });
+    const daemon = new Daemon({ explore: 0, learn: 'off', untagged: 'default', default_profile: 'pensieve' });
     const file = path.join(daemon.data, 'always.safetensors');
     alwaysSays(CAP, file);
     daemon.config.policy = file;
