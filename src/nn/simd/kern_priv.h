@@ -36,6 +36,19 @@ LANE void store(float *x, part on, vec v)
 {
     _mm512_mask_storeu_ps(x, on, v);
 }
+LANE vec load_whole(const float *x)
+{
+    return _mm512_loadu_ps(x);
+}
+LANE void store_whole(float *x, vec v)
+{
+    _mm512_storeu_ps(x, v);
+}
+/* the first n lanes, n <= LANES */
+LANE void store_first(float *x, int n, vec v)
+{
+    store(x, part_of(n), v);
+}
 LANE vec all(float x)
 {
     return _mm512_set1_ps(x);
@@ -129,9 +142,34 @@ LANE vec load(const float *x, part on)
 {
     return _mm256_maskload_ps(x, on);
 }
-LANE void store(float *x, part on, vec v)
+LANE vec load_whole(const float *x)
 {
-    _mm256_maskstore_ps(x, on, v);
+    return _mm256_loadu_ps(x);
+}
+LANE void store_whole(float *x, vec v)
+{
+    _mm256_storeu_ps(x, v);
+}
+/* The first n lanes, n <= LANES. In pieces: a store under a mask takes 12 to 20 cycles on AMD's
+ * processors without AVX-512 (microcode). */
+LANE void store_first(float *x, int n, vec v)
+{
+    if (n == LANES) {
+        store_whole(x, v);
+        return;
+    }
+    __m128 piece = _mm256_castps256_ps128(v);
+    if (n & 4) {
+        _mm_storeu_ps(x, piece);
+        piece = _mm256_extractf128_ps(v, 1);
+        x += 4;
+    }
+    if (n & 2) {
+        _mm_storel_pi((__m64 *)x, piece);
+        piece = _mm_movehl_ps(piece, piece);
+        x += 2;
+    }
+    if (n & 1) _mm_store_ss(x, piece);
 }
 LANE vec all(float x)
 {
@@ -181,7 +219,7 @@ LANE void load_turned(vec r[LANES], const float *x, long stride)
 {
 #pragma GCC unroll 8
     for (int i = 0; i < LANES; i++)
-        r[i] = load(x + i * stride, part_of(LANES));
+        r[i] = load_whole(x + i * stride);
     turn(r);
 }
 
@@ -266,7 +304,7 @@ static void colsum(float *s, const float *x, int rows, int n)
             odd = odd + load(from + n, on);
         }
         if (i < rows) even = even + load(from, on);
-        store(s + j, on, even + odd);
+        store_first(s + j, n - j < LANES ? n - j : LANES, even + odd);
     }
 }
 
@@ -319,8 +357,10 @@ static void gather(float *restrict out, const float *restrict rows, const int *o
     for (int i = 0; i < n; i++, out += dim) {
         const float *from = rows + (size_t)order[i] * (size_t)dim;
 #ifdef __AVX2__
-        for (int j = 0; j < dim; j += LANES)
-            store(out + j, part_of(dim - j), load(from + j, part_of(dim - j)));
+        int j = 0;
+        for (; j + LANES <= dim; j += LANES)
+            store_whole(out + j, load_whole(from + j));
+        if (j < dim) store_first(out + j, dim - j, load(from + j, part_of(dim - j)));
 #else
         memcpy(out, from, sizeof *out * (size_t)dim);
 #endif
@@ -332,36 +372,38 @@ static void gather(float *restrict out, const float *restrict rows, const int *o
 enum { ROWS = 16 }; /* at a time: one lane each */
 
 /* rows x to columns t, and back */
-#ifdef __AVX512F__
+#ifdef __AVX2__
 
 LANE void to_columns(float (*t)[ROWS], const float *x, int rows, int n)
 {
-    for (int j = 0; j < n; j += LANES) {
-        vec r[LANES];
+    for (int at = 0; at < ROWS; at += LANES)
+        for (int j = 0; j < n; j += LANES) {
+            vec r[LANES];
 #pragma GCC unroll 16
-        for (int i = 0; i < LANES; i++)
-            r[i] = load(x + (i < rows ? i : 0) * n + j, part_of(n - j));
-        turn(r);
-        int end = n - j < LANES ? n - j : LANES;
+            for (int i = 0; i < LANES; i++)
+                r[i] = load(x + (at + i < rows ? at + i : 0) * n + j, part_of(n - j));
+            turn(r);
+            int end = n - j < LANES ? n - j : LANES;
 #pragma GCC unroll 16
-        for (int i = 0; i < LANES; i++)
-            if (i < end) store(t[j + i], part_of(LANES), r[i]);
-    }
+            for (int i = 0; i < LANES; i++)
+                if (i < end) store_whole(t[j + i] + at, r[i]);
+        }
 }
 
 LANE void to_rows(float *x, float (*t)[ROWS], int rows, int n)
 {
-    for (int j = 0; j < n; j += LANES) {
-        vec r[LANES];
-        int end = n - j < LANES ? n - j : LANES;
+    for (int at = 0; at < rows; at += LANES)
+        for (int j = 0; j < n; j += LANES) {
+            vec r[LANES];
+            int end = n - j < LANES ? n - j : LANES;
 #pragma GCC unroll 16
-        for (int i = 0; i < LANES; i++)
-            r[i] = i < end ? load(t[j + i], part_of(LANES)) : all(0.0f);
-        turn(r);
+            for (int i = 0; i < LANES; i++)
+                r[i] = i < end ? load_whole(t[j + i] + at) : all(0.0f);
+            turn(r);
 #pragma GCC unroll 16
-        for (int i = 0; i < LANES; i++)
-            if (i < rows) store(x + i * n + j, part_of(n - j), r[i]);
-    }
+            for (int i = 0; i < LANES; i++)
+                if (at + i < rows) store_first(x + (at + i) * n + j, end, r[i]);
+        }
 }
 
 #else
@@ -381,6 +423,83 @@ LANE void to_rows(float *x, float (*t)[ROWS], int rows, int n)
 }
 
 #endif
+
+#if defined(__AVX2__) && !defined(__AVX512F__)
+
+/* lane_exp and lane_log of 8 numbers: with AVX2 the compiler does not vectorise what contains a choice */
+typedef uint32_t words __attribute__((vector_size(4 * LANES)));
+
+LANE vec lanes_exp(vec x)
+{
+    vec shifted = x * 1.44269504f + 12582912.0f;
+    vec k = shifted - 12582912.0f;
+    vec r = x - k * 0.693145752f - k * 1.42860677e-6f;
+    vec q = r * 0.0013926176f + 0.0083631731f;
+    q = q * r + 0.0416665547f;
+    q = q * r + 0.1666657703f;
+    q = q * r + 0.5f;
+    vec power = (vec)(((words)shifted - 0x4b400000u + 127u) << 23);
+    return power * (1.0f + (r + r * r * q));
+}
+
+LANE vec lanes_log(vec x)
+{
+    words bits = (words)x - 0x3f3504f3u;
+    vec e = _mm256_cvtepi32_ps(_mm256_srai_epi32((__m256i)bits, 23));
+    vec f = (vec)((bits & 0x7fffffu) + 0x3f3504f3u) - 1.0f;
+    vec q = f * -0.0790274377f + 0.1262231985f;
+    q = q * f - 0.1299818376f;
+    q = q * f + 0.1421449592f;
+    q = q * f - 0.1664128146f;
+    q = q * f + 0.2000104510f;
+    q = q * f - 0.2500030642f;
+    q = q * f + 0.3333333073f;
+    vec square = f * f;
+    return e * 0.693147181f + (f + square * (f * q - 0.5f));
+}
+
+/* 8 of the rows, from `at` on; the numbers are those of the loops below */
+LANE void softmax_half(float (*e)[ROWS], float (*t)[ROWS], float *h, const uint32_t *bits,
+                       int n, int at)
+{
+    const vec none = all(-INFINITY), least = all(-87.0f);
+    __m256i mask =
+        bits ? _mm256_loadu_si256((const __m256i *)(bits + at)) : _mm256_set1_epi32(-1);
+    vec top = none, sum = all(0.0f), entropy = sum;
+    for (int j = 0; j < n; j++) {
+        vec on = (vec)_mm256_sll_epi32(mask, _mm_cvtsi32_si128(31 - j % 32));
+        vec x = _mm256_blendv_ps(none, load_whole(t[j] + at), on);
+        top = _mm256_max_ps(top, x);
+        store_whole(t[j] + at, x);
+    }
+    for (int j = 0; j < n; j++) {
+        vec d = load_whole(t[j] + at) - top;
+        vec out = _mm256_cmp_ps(d, none, _CMP_EQ_OQ);
+        vec x = _mm256_andnot_ps(out, lanes_exp(_mm256_max_ps(least, d)));
+        sum = sum + x;
+        store_whole(t[j] + at, d);
+        store_whole(e[j] + at, x);
+    }
+    vec ln = lanes_log(sum) + (sum - sum), scale = 1.0f / sum;
+    for (int j = 0; j < n; j++) {
+        vec d = load_whole(t[j] + at), p = load_whole(e[j] + at) * scale;
+        vec out = _mm256_cmp_ps(d, none, _CMP_EQ_OQ);
+        d = _mm256_andnot_ps(out, d - ln);
+        entropy = entropy - p * d;
+        store_whole(t[j] + at, d);
+        store_whole(e[j] + at, p);
+    }
+    store_whole(h + at, entropy);
+}
+
+LANE void softmax_columns(float (*e)[ROWS], float (*t)[ROWS], float *h,
+                          const uint32_t *bits, int n)
+{
+    softmax_half(e, t, h, bits, n, 0);
+    softmax_half(e, t, h, bits, n, LANES);
+}
+
+#else
 
 /* t holds x and receives ln p, e receives p */
 LANE void softmax_columns(float (*e)[ROWS], float (*t)[ROWS], float *h,
@@ -412,6 +531,8 @@ LANE void softmax_columns(float (*e)[ROWS], float (*t)[ROWS], float *h,
             h[i] -= e[j][i] * t[j][i];
         }
 }
+
+#endif
 
 static void softmax_block(float *p, float *logp, float *entropy, const float *x,
                           const uint32_t *mask, int rows, int n)
@@ -492,6 +613,23 @@ LANE void choose_columns(int *at, float (*t)[ROWS], int n)
         best = _mm512_mask_mov_epi32(best, better, _mm512_set1_epi32(j));
     }
     _mm512_storeu_si512(at, best);
+}
+
+#elif defined(__AVX2__)
+
+LANE void choose_columns(int *at, float (*t)[ROWS], int n)
+{
+    for (int half = 0; half < ROWS; half += LANES) {
+        vec top = load_whole(t[0] + half), best = all(0.0f); /* best: integers */
+        for (int j = 1; j < n; j++) {
+            vec x = load_whole(t[j] + half);
+            vec better = _mm256_cmp_ps(x, top, _CMP_NLE_UQ); /* or one is a NaN */
+            better = _mm256_and_ps(better, _mm256_cmp_ps(x, x, _CMP_ORD_Q));
+            top = _mm256_blendv_ps(top, x, better);
+            best = _mm256_blendv_ps(best, (vec)_mm256_set1_epi32(j), better);
+        }
+        _mm256_storeu_si256((__m256i *)(at + half), (__m256i)best);
+    }
 }
 
 #else
@@ -650,6 +788,97 @@ static void noise(float *w, size_t n, float scale, uint64_t key)
 
 #else
 
+#if defined(__AVX2__)
+
+/* one half of the streams; both take turns */
+struct source {
+    __m256i a, b, c, d;
+};
+
+LANE void sources_of(struct source half[2], uint64_t key)
+{
+    struct streams g;
+    streams_init(&g, key);
+    for (int i = 0; i < 2; i++) {
+        half[i].a = _mm256_loadu_si256((const __m256i *)(g.s[0] + 8 * i));
+        half[i].b = _mm256_loadu_si256((const __m256i *)(g.s[1] + 8 * i));
+        half[i].c = _mm256_loadu_si256((const __m256i *)(g.s[2] + 8 * i));
+        half[i].d = _mm256_loadu_si256((const __m256i *)(g.s[3] + 8 * i));
+    }
+}
+
+LANE __m256i next_bits(struct source *g)
+{
+    __m256i a = g->a, b = g->b, c = g->c, bd = _mm256_xor_si256(b, g->d);
+    __m256i ac = _mm256_xor_si256(a, c), out = _mm256_add_epi32(a, g->d);
+    g->a = _mm256_xor_si256(a, bd);
+    g->b = _mm256_xor_si256(b, ac);
+    g->c = _mm256_xor_si256(ac, _mm256_slli_epi32(b, 9));
+    g->d = _mm256_or_si256(_mm256_slli_epi32(bd, 11), _mm256_srli_epi32(bd, 21));
+    return out;
+}
+
+/* From tables in registers for p of 2^17 and more. Only one of 16,000 numbers is below: then memory is
+ * read, which takes several times as long. */
+LANE vec coefficient(int i, __m256i octave)
+{
+    vec low = _mm256_permutevar8x32_ps(_mm256_loadu_ps(NORMAL[i] + 16), octave);
+    vec high = _mm256_permutevar8x32_ps(_mm256_loadu_ps(NORMAL[i] + 24), octave);
+    return _mm256_blendv_ps(low, high,
+                            _mm256_castsi256_ps(_mm256_slli_epi32(octave, 28)));
+}
+
+LANE vec coefficient_far(int i, __m256i octave)
+{
+    return _mm256_i32gather_ps(
+        NORMAL[i], _mm256_and_si256(octave, _mm256_set1_epi32(OCTAVES - 1)), 4);
+}
+
+LANE vec next_normal(struct source *g)
+{
+    __m256i bits = next_bits(g), high = _mm256_set1_epi32(INT32_MIN);
+    __m256i n = _mm256_or_si256(_mm256_andnot_si256(high, bits), _mm256_set1_epi32(1));
+    __m256i p = _mm256_castps_si256(_mm256_cvtepi32_ps(n));
+    __m256i octave = _mm256_srli_epi32(p, 23); /* with the exponent's higher bits */
+    __m256i far = _mm256_cmpgt_epi32(_mm256_set1_epi32(127 + 17), octave);
+    vec m = _mm256_castsi256_ps(_mm256_or_si256(
+        _mm256_and_si256(p, _mm256_set1_epi32(0x7fffff)), _mm256_set1_epi32(0x3f800000)));
+    vec x;
+    if (__builtin_expect(_mm256_testz_si256(far, far), 1)) {
+        x = coefficient(3, octave);
+        for (int i = 2; i >= 0; i--)
+            x = multiply_add(x, m, coefficient(i, octave));
+    } else {
+        x = coefficient_far(3, octave);
+        for (int i = 2; i >= 0; i--)
+            x = multiply_add(x, m, coefficient_far(i, octave));
+    }
+    return _mm256_castsi256_ps(
+        _mm256_xor_si256(_mm256_castps_si256(x), _mm256_and_si256(bits, high)));
+}
+
+static void noise(float *w, size_t n, float scale, uint64_t key)
+{
+    struct source half[2];
+    vec factor = all(scale);
+    sources_of(half, key);
+    size_t i = 0;
+    for (; i + STREAMS <= n; i += STREAMS)
+#pragma GCC unroll 2
+        for (int h = 0; h < 2; h++) {
+            float *to = w + i + (size_t)h * LANES;
+            vec x = next_normal(&half[h]);
+            store_whole(to, multiply_add(factor, x, load_whole(to)));
+        }
+    for (int h = 0; i < n; h++, i += LANES) {
+        int left = n - i < LANES ? (int)(n - i) : LANES;
+        vec x = next_normal(&half[h]);
+        store_first(w + i, left, multiply_add(factor, x, load(w + i, part_of(left))));
+    }
+}
+
+#else
+
 /* `rounds` of every stream: out (rounds, STREAMS) */
 static void streams_fill(uint32_t *restrict out, struct streams *restrict g, int rounds)
 {
@@ -692,6 +921,8 @@ static void noise(float *w, size_t n, float scale, uint64_t key)
             w[at + i] += scale * normal_of(bits[i]);
     }
 }
+
+#endif
 
 #endif
 
@@ -780,31 +1011,21 @@ struct pass {
     float *c;
     long ldb, ldc, ldstart, a_row, a_col; /* ldstart 0: the same start for each row */
     int k, lanes;                         /* lanes of the last vector */
-    float floor;                          /* 0, or -inf: no relu */
+    int edge;    /* of the k rows of B, the last ones of which only `lanes` may be read */
+    float floor; /* 0, or -inf: no relu */
 };
 
-/* rows and vecs are constants wherever this is expanded */
-LANE void tile(const struct pass *p, const float *a, long row, int rows, int vecs)
+/* Adds the next n rows of B, from b on. rows, vecs and masked are constants wherever this is expanded. */
+LANE void tile_add(vec sum[14][TILE_VECS], const struct pass *p, const float *a,
+                   const float *b, int n, int rows, int vecs, bool masked, part last)
 {
-    part last = part_of(p->lanes), whole = part_of(LANES);
-    vec sum[14][TILE_VECS];
-    const float *start = p->start + row * p->ldstart;
-#pragma GCC unroll 14
-    for (int i = 0; i < rows; i++)
-#pragma GCC unroll 4
-        for (int j = 0; j < vecs; j++) {
-            part on = j == vecs - 1 ? last : whole;
-            sum[i][j] = load(start + i * p->ldstart + j * LANES, on);
-        }
-
-    const float *b = p->b;
     long a_row = p->a_row, a_col = p->a_col, ldb = p->ldb;
-    a += row * a_row;
-    for (int k = p->k; k > 0; k--, a += a_col, b += ldb) {
+    for (; n > 0; n--, a += a_col, b += ldb) {
         vec v[TILE_VECS];
 #pragma GCC unroll 4
         for (int j = 0; j < vecs; j++)
-            v[j] = load(b + j * LANES, j == vecs - 1 ? last : whole);
+            v[j] = masked && j == vecs - 1 ? load(b + j * LANES, last)
+                                           : load_whole(b + j * LANES);
 #pragma GCC unroll 14
         for (int i = 0; i < rows; i++) {
             vec x = all(a[i * a_row]);
@@ -813,6 +1034,32 @@ LANE void tile(const struct pass *p, const float *a, long row, int rows, int vec
                 sum[i][j] = multiply_add(x, v[j], sum[i][j]);
         }
     }
+}
+
+/* rows and vecs are constants wherever this is expanded */
+LANE void tile(const struct pass *p, const float *a, long row, int rows, int vecs)
+{
+    int lanes = p->lanes;
+    part last = part_of(lanes);
+    vec sum[14][TILE_VECS];
+    const float *start = p->start + row * p->ldstart;
+#pragma GCC unroll 14
+    for (int i = 0; i < rows; i++)
+#pragma GCC unroll 4
+        for (int j = 0; j < vecs; j++) {
+            const float *from = start + i * p->ldstart + j * LANES;
+            sum[i][j] = j == vecs - 1 ? load(from, last) : load_whole(from);
+        }
+
+    a += row * p->a_row;
+#ifdef __AVX512F__
+    tile_add(sum, p, a, p->b, p->k, rows, vecs, true, last);
+#else
+    int inner = p->k - p->edge; /* a mask would be one register too many */
+    tile_add(sum, p, a, p->b, inner, rows, vecs, false, last);
+    tile_add(sum, p, a + inner * p->a_col, p->b + inner * p->ldb, p->edge, rows, vecs,
+             true, last);
+#endif
 
     float *c = p->c + row * p->ldc;
     vec floor = all(p->floor);
@@ -822,17 +1069,22 @@ LANE void tile(const struct pass *p, const float *a, long row, int rows, int vec
         for (int i = 0; i < rows; i++)
 #pragma GCC unroll 4
             for (int j = 0; j < vecs; j++) {
-                vec open =
-                    load(gate + i * p->ldc + j * LANES, j == vecs - 1 ? last : whole);
+                const float *from = gate + i * p->ldc + j * LANES;
+                vec open = j == vecs - 1 ? load(from, last) : load_whole(from);
                 sum[i][j] = where_positive(open, sum[i][j]);
             }
     }
 #pragma GCC unroll 14
     for (int i = 0; i < rows; i++)
 #pragma GCC unroll 4
-        for (int j = 0; j < vecs; j++)
-            store(c + i * p->ldc + j * LANES, j == vecs - 1 ? last : whole,
-                  not_below(floor, sum[i][j]));
+        for (int j = 0; j < vecs; j++) {
+            float *to = c + i * p->ldc + j * LANES;
+            vec v = not_below(floor, sum[i][j]);
+            if (j == vecs - 1)
+                store_first(to, lanes, v);
+            else
+                store_whole(to, v);
+        }
 }
 
 typedef void tile_fn(const struct pass *p, const float *a, long row);
@@ -876,6 +1128,7 @@ static tile_fn *const tiles[TILE_VECS + 1][15] = {
 static void turn_corner(float *panel, int wide, const float *b, long ldb, int rows,
                         int depth)
 {
+#ifdef __AVX512F__
     enum { FEW = 4 };
     if (rows <= FEW || depth <= FEW) {
         for (int j = 0; j < rows; j++)
@@ -883,6 +1136,7 @@ static void turn_corner(float *panel, int wide, const float *b, long ldb, int ro
                 panel[k * wide + j] = b[j * ldb + k];
         return;
     }
+#endif
     vec r[LANES];
 #pragma GCC unroll 16
     for (int i = 0; i < LANES; i++)
@@ -890,10 +1144,10 @@ static void turn_corner(float *panel, int wide, const float *b, long ldb, int ro
     turn(r);
 #pragma GCC unroll 16
     for (int i = 0; i < LANES; i++)
-        if (i < depth) store(panel + i * wide, part_of(LANES), r[i]);
+        if (i < depth) store_whole(panel + i * wide, r[i]);
 }
 
-/* B (rows, ldb) to panel (depth, wide); columns behind the rows are not written */
+/* B (rows, ldb) to panel (depth, wide); nobody uses columns behind the rows, and with AVX2 they are 0 */
 static void turn_panel(float *panel, int wide, const float *b, long ldb, int rows,
                        int depth)
 {
@@ -911,7 +1165,7 @@ static void turn_panel(float *panel, int wide, const float *b, long ldb, int row
             load_turned(r, from, ldb);
 #pragma GCC unroll 16
             for (int i = 0; i < LANES; i++)
-                store(to + i * wide, part_of(LANES), r[i]);
+                store_whole(to + i * wide, r[i]);
         }
 }
 
@@ -935,10 +1189,13 @@ static void columns(const struct kern_product *q, int j, int cols, int vecs)
                      .a_row = q->a_transposed ? 1 : q->k,
                      .a_col = q->a_transposed ? q->m : 1,
                      .lanes = cols - (vecs - 1) * LANES};
+    int beyond = q->b_transposed ? 0 : wide - cols; /* of B's row, into the next ones */
+    int edge = (beyond + q->n - 1) / q->n;
     for (int i = 0; i < passes; i++) {
         int k = passes == 1 ? 0 : (int)((long)q->k * i / passes);
         bool end = i == passes - 1;
         p.k = end ? q->k - k : (int)((long)q->k * (i + 1) / passes) - k;
+        p.edge = edge < p.k ? edge : p.k;
         p.b = q->b_transposed ? panel : q->b + (long)k * q->n + j;
         bool add = q->add || i;
         p.start = add ? p.c : q->bias ? q->bias + j : nothing;
@@ -1016,11 +1273,11 @@ static void affine(float *y, const float *w, const float *b, const float *x, int
     int j = 0;
     for (; j + LANES <= out; j += LANES) {
         vec v = dots(w + (long)j * in, b + j, x, in, LANES);
-        store(y + j, part_of(LANES), not_below(floor, v));
+        store_whole(y + j, not_below(floor, v));
     }
     if (out - j > FEW) {
         vec v = dots(w + (long)j * in, b + j, x, in, out - j);
-        store(y + j, part_of(out - j), not_below(floor, v));
+        store_first(y + j, out - j, not_below(floor, v));
         return;
     }
     for (; j < out; j++) {

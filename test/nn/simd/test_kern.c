@@ -8,6 +8,8 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 enum { TABLES = 3, GUARD = 20 };
 static const float MARK = 12345.0f;
@@ -96,6 +98,59 @@ TEST(products_equal_plain_loops)
         try_product(k, 0, 5, 5, forms[f]);
         try_product(k, 5, 0, 5, forms[f]);
     }
+}
+
+/* n floats, the last of which ends at a page that nobody may touch */
+static float *before_a_wall(char *pages, size_t page, size_t n)
+{
+    ck_assert_uint_le(n * sizeof(float), page);
+    return (float *)(void *)(pages + page) - n;
+}
+
+/* B in place is read without a mask except where its end is near. The rows behind hold NaN. */
+TEST(no_product_touches_what_lies_behind)
+{
+    const struct kern *k = table(_i);
+    if (!k || _i == 0) return; /* BLAS is not ours */
+    enum { ARRAYS = 4, PAGES = 4 };
+    size_t page = PAGES * (size_t)sysconf(_SC_PAGESIZE);
+    char *at[ARRAYS];
+    for (int i = 0; i < ARRAYS; i++) {
+        at[i] = mmap(NULL, page + page / PAGES, PROT_READ | PROT_WRITE,
+                     MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        ck_assert(at[i] != MAP_FAILED &&
+                  !mprotect(at[i] + page, page / PAGES, PROT_NONE));
+    }
+    for (int n = 1; n <= 50; n++)
+        for (int depth = 1; depth <= 12; depth++)
+            for (int form = 0; form < 2; form++) {
+                int m = 5;
+                size_t all = (size_t)m * (size_t)n;
+                float *a = before_a_wall(at[0], page, (size_t)m * (size_t)depth);
+                float *b = before_a_wall(at[1], page, (size_t)n * (size_t)depth);
+                float *c = before_a_wall(at[2], page, all);
+                float *gate = before_a_wall(at[3], page, all);
+                for (int i = 0; i < m * depth; i++)
+                    a[i] = 1;
+                for (int i = 0; i < n * depth; i++) /* the other columns are poison */
+                    b[i] = (form ? i / depth : i % n) == n / 2 ? 2 : NAN;
+                for (size_t i = 0; i < all; i++)
+                    gate[i] = 1;
+                k->product(&(struct kern_product){.c = c,
+                                                  .a = a,
+                                                  .b = b,
+                                                  .gate = gate,
+                                                  .m = m,
+                                                  .n = n,
+                                                  .k = depth,
+                                                  .b_transposed = form});
+                for (int i = 0; i < m; i++)
+                    for (int j = 0; j < n; j++)
+                        ck_assert(j == n / 2 ? c[i * n + j] == 2.0f * (float)depth
+                                             : isnan(c[i * n + j]));
+            }
+    for (int i = 0; i < ARRAYS; i++)
+        munmap(at[i], page + page / PAGES);
 }
 
 /* the same row alone, and among others: the same bytes */
@@ -472,6 +527,18 @@ TEST(noise_of_every_table_is_the_same)
     ck_assert_int_gt(moved, 980);
     ck_assert_float_eq(y[999], 999.0f);
 
+    /* enough of them for the far tails, which a table of its own may serve */
+    float *far = calloc(2 * DRAWS, sizeof *far), *near = far + DRAWS, most = 0;
+    ck_assert_ptr_nonnull(far);
+    table(0)->noise(far, DRAWS, 1.0f, 4);
+    k->noise(near, DRAWS, 1.0f, 4);
+    for (int i = 0; i < DRAWS; i++) {
+        ck_assert_double_eq_tol((double)far[i], (double)near[i], 3e-6);
+        most = fmaxf(most, fabsf(far[i]));
+    }
+    ck_assert_float_gt(most, 4.2f); /* of p below 2^-15 */
+    free(far);
+
     /* a shorter range gets the first of the same numbers */
     for (int n = 0; n < 300; n += 37) {
         float z[300] = {0}, whole[300] = {0};
@@ -494,6 +561,7 @@ TEST(tables_are_in_order)
 }
 
 SUITE(nn_simd_kern, TIMES(products_equal_plain_loops, TABLES),
+      TIMES(no_product_touches_what_lies_behind, TABLES),
       TIMES(rows_of_a_wide_product_are_independent, TABLES),
       TIMES(what_is_not_finite_passes_through, TABLES),
       TIMES(one_row_equals_plain_loops, TABLES),
