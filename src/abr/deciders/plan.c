@@ -1,76 +1,153 @@
 #include "abr/deciders/plan.h"
 
 #include <math.h>
+#include <stdint.h>
 #include <string.h>
 
+#ifdef __SSE2__
+#include <emmintrin.h>
+#endif
+
+/* Two levels at a time. A lane's arithmetic is that of one double, so the bytes are those of plain loops. */
+typedef double pair __attribute__((vector_size(16)));
+typedef int64_t pair_mask __attribute__((vector_size(16)));
+
+enum {
+    ROUND = 3, /* pairs whose sums stay in registers */
+    PAIRS = (VIEW_LEVELS + 2 * ROUND - 1) / (2 * ROUND) * ROUND,
+    WIDE = 2 * PAIRS
+};
+
+static inline pair pair_load(const double *x)
+{
+    pair v;
+    memcpy(&v, x, sizeof v);
+    return v;
+}
+
+static inline pair pair_of(double x)
+{
+    return (pair){x, x};
+}
+
+/* a > b ? a : b */
+static inline pair pair_larger(pair a, pair b)
+{
+#ifdef __SSE2__
+    return _mm_max_pd(a, b);
+#else
+    return (pair){a[0] > b[0] ? a[0] : b[0], a[1] > b[1] ? a[1] : b[1]};
+#endif
+}
+
+static inline pair pair_choose(pair_mask on, pair a, pair b)
+{
+    return (pair)((on & (pair_mask)a) | (~on & (pair_mask)b));
+}
+
+/* Levels beyond the ladder hold 0. */
 struct plan_task {
     const struct view *v;
-    double first[VIEW_LEVELS]; /* r(k | last) */
-    /* r(m | k) + (T - 1) r(m | m); 0 without later chunks */
-    double held[VIEW_LEVELS][VIEW_LEVELS];
-    double bytes[VIEW_LEVELS];
+    int pairs;
+    pair first[PAIRS]; /* of k: r(k | last) */
+    /* [m]: of k, r(m | k) + (T - 1) r(m | m) */
+    pair held[VIEW_LEVELS][PAIRS];
+    pair ladder_kbps[PAIRS], bytes[PAIRS];
     double tail, mu_held;
 };
 
 static void plan_prepare(struct plan_task *t, const struct plan_cfg *cfg,
                          const struct view *v)
 {
+    double first[WIDE] = {0}, ladder_kbps[WIDE] = {0};
+    double bytes[WIDE] = {0}, held[VIEW_LEVELS][WIDE] = {{0}};
     t->v = v;
+    t->pairs = (v->levels + 1) / 2;
     t->tail = cfg->tail;
     if (v->chunks) t->tail = fmin(t->tail, v->chunks - v->chunk - 1);
     t->mu_held = cfg->caution * v->qoe.mu_stall;
-    view_rewards(t->first, v, VIEW_LAST);
+    view_rewards(first, v, VIEW_LAST);
     for (int k = 0; k < v->levels; k++) {
-        t->bytes[k] = view_bytes(v, k);
-        view_rewards(t->held[k], v, k);
-    }
-    double steady[VIEW_LEVELS];
-    for (int m = 0; m < v->levels; m++)
-        steady[m] = (t->tail - 1) * t->held[m][m];
-    for (int k = 0; k < v->levels; k++)
+        double after[VIEW_LEVELS];
+        ladder_kbps[k] = v->ladder_kbps[k];
+        bytes[k] = view_bytes(v, k);
+        view_rewards(after, v, k);
         for (int m = 0; m < v->levels; m++)
-            t->held[k][m] += steady[m];
+            held[m][k] = after[m];
+    }
+    memcpy(t->first, first, sizeof first);
+    memcpy(t->ladder_kbps, ladder_kbps, sizeof ladder_kbps);
+    memcpy(t->bytes, bytes, sizeof bytes);
+    for (int m = 0; m < v->levels; m++) {
+        pair steady = pair_of((t->tail - 1) * held[m][m]);
+        for (int i = 0; i < PAIRS; i++)
+            t->held[m][i] = pair_load(held[m] + 2 * i) + steady;
+    }
 }
 
-/* late[m]: the held level m stalls by what this exceeds the buffer. */
-static void plan_quantile(double *value, const struct plan_task *t, double next_kbps,
+/* best of k: max_m held[m] - mu_held max(0, late[m] - buffer_s) */
+static void plan_hold(pair *best, const struct plan_task *t, const double *late,
+                      const pair *buffer_s)
+{
+    const pair mu = pair_of(t->mu_held), none = pair_of(0);
+    for (int i = 0; i < t->pairs; i += ROUND) {
+        pair top[ROUND];
+        for (int j = 0; j < ROUND; j++)
+            top[j] = pair_of(-INFINITY);
+        for (int m = 0; m < t->v->levels; m++) {
+            pair until = pair_of(late[m]);
+#pragma GCC unroll 3
+            for (int j = 0; j < ROUND; j++) {
+                pair stall_s = pair_larger(until - buffer_s[i + j], none);
+                top[j] = pair_larger(t->held[m][i + j] - mu * stall_s, top[j]);
+            }
+        }
+        memcpy(best + i, top, sizeof top);
+    }
+}
+
+/* late: the held level m stalls by what this exceeds the buffer. */
+static void plan_quantile(pair *value, const struct plan_task *t, double next_kbps,
                           double later_kbps)
 {
     const struct view *v = t->v;
-    double late[VIEW_LEVELS];
-    for (int m = 0; m < v->levels; m++) {
-        double e = v->ladder_kbps[m] * v->chunk_s / later_kbps;
-        late[m] = e <= v->chunk_s ? e : t->tail * e - (t->tail - 1) * v->chunk_s;
+    const pair chunk_s = pair_of(v->chunk_s), none = pair_of(0);
+    const pair played_s = pair_of((t->tail - 1) * v->chunk_s);
+    const pair full_s = pair_of(v->buffer_max_s);
+    pair late[PAIRS], buffer_s[PAIRS] = {{0}}, best[PAIRS] = {{0}};
+    for (int i = 0; i < t->pairs; i++) {
+        pair e = t->ladder_kbps[i] * chunk_s / pair_of(later_kbps);
+        late[i] = pair_choose(e <= chunk_s, e, pair_of(t->tail) * e - played_s);
+
+        pair left_s =
+            pair_of(v->buffer_s) - t->bytes[i] * pair_of(8e-3) / pair_of(next_kbps);
+        pair_mask stalls = left_s < none;
+        pair stalled = t->first[i] + pair_of(v->qoe.mu_stall) * left_s;
+        value[i] = pair_choose(stalls, stalled, t->first[i]);
+        buffer_s[i] = pair_choose(stalls, none, left_s) + chunk_s;
+        buffer_s[i] = pair_choose(buffer_s[i] > full_s, full_s, buffer_s[i]);
     }
-    for (int k = 0; k < v->levels; k++) {
-        double left_s = v->buffer_s - t->bytes[k] * 8e-3 / next_kbps;
-        double worth = t->first[k];
-        if (left_s < 0) {
-            worth += v->qoe.mu_stall * left_s;
-            left_s = 0;
-        }
-        double buffer_s = left_s + v->chunk_s;
-        if (buffer_s > v->buffer_max_s) buffer_s = v->buffer_max_s;
-        double best = t->tail < 1 ? 0 : -INFINITY;
-        for (int m = 0; t->tail >= 1 && m < v->levels; m++) {
-            double stall_s = late[m] - buffer_s;
-            double x = t->held[k][m] - t->mu_held * (stall_s > 0 ? stall_s : 0);
-            best = x > best ? x : best;
-        }
-        value[k] = worth + best;
+    if (t->tail >= 1) {
+        double held[WIDE];
+        memcpy(held, late, sizeof held);
+        plan_hold(best, t, held, buffer_s);
     }
+    for (int i = 0; i < t->pairs; i++)
+        value[i] += best[i];
 }
 
 void plan_values(struct plan *out, const struct plan_cfg *cfg, const struct view *v,
                  const struct forecast *f)
 {
     struct plan_task t;
+    pair value[PAIRS] = {{0}}, mean[PAIRS] = {{0}};
     plan_prepare(&t, cfg, v);
-    memset(out->mean, 0, sizeof out->mean);
     for (int i = 0; i < FORECAST_QUANTILES; i++) {
-        plan_quantile(out->value[i], &t, cfg->factor * f->next_kbps[i],
+        plan_quantile(value, &t, cfg->factor * f->next_kbps[i],
                       cfg->factor * f->later_kbps[i]);
-        for (int k = 0; k < v->levels; k++)
-            out->mean[k] += out->value[i][k] * (1.0 / FORECAST_QUANTILES);
+        for (int k = 0; k < t.pairs; k++)
+            mean[k] += value[k] * pair_of(1.0 / FORECAST_QUANTILES);
+        memcpy(out->value[i], value, sizeof out->value[i]);
     }
+    memcpy(out->mean, mean, sizeof out->mean);
 }

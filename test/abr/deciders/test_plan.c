@@ -1,6 +1,9 @@
 #include "abr/deciders/plan.h"
 
+#include "base/rng.h"
 #include "support/suites.h"
+
+#include <math.h>
 
 /* Chunks of 4 s at 1 and 2 Mbit/s, worth 50 and 90 points. The one before had 90, 6 s are in the buffer.
  * A fall costs a point per point, a stall 10 a second:
@@ -93,5 +96,92 @@ TEST(known_sizes_count)
     expect(p.value[0], 280, 90 + 250);
 }
 
+/* ---- the header's equation, one level after the other ---- */
+
+static double plain_value(const struct plan_cfg *cfg, const struct view *v, int k,
+                          double next_kbps, double later_kbps)
+{
+    double tail = cfg->tail, first[VIEW_LEVELS], after[VIEW_LEVELS];
+    if (v->chunks) tail = fmin(tail, v->chunks - v->chunk - 1);
+    view_rewards(first, v, VIEW_LAST);
+    view_rewards(after, v, k);
+
+    double left_s = v->buffer_s - view_bytes(v, k) * 8e-3 / next_kbps, worth = first[k];
+    if (left_s < 0) {
+        worth += v->qoe.mu_stall * left_s;
+        left_s = 0;
+    }
+    if (tail < 1) return worth + 0;
+    double buffer_s = fmin(left_s + v->chunk_s, v->buffer_max_s), best = -INFINITY;
+    for (int m = 0; m < v->levels; m++) {
+        double same[VIEW_LEVELS], e = v->ladder_kbps[m] * v->chunk_s / later_kbps;
+        view_rewards(same, v, m);
+        double late = e <= v->chunk_s ? e : tail * e - (tail - 1) * v->chunk_s;
+        double stall_s = fmax(late - buffer_s, 0);
+        best = fmax(best, after[m] + (tail - 1) * same[m] -
+                              cfg->caution * v->qoe.mu_stall * stall_s);
+    }
+    return worth + best;
+}
+
+static struct view drawn_view(struct rng *r, int levels)
+{
+    struct view v = view_default();
+    v.levels = levels;
+    double kbps = rng_range(r, 200, 1000);
+    for (int k = 0; k < levels; k++, kbps *= rng_range(r, 1.1, 2)) {
+        v.ladder_kbps[k] = kbps;
+        v.points[k] = 100 * (k + rng_uniform(r)) / levels;
+        v.next_bytes[k] = rng_below(r, 3) ? kbps * rng_range(r, 100, 900) : 0;
+    }
+    v.chunk_s = rng_below(r, 2) ? 4 : rng_range(r, 1, 6);
+    v.chunks = rng_below(r, 3) ? 60 : 0;
+    v.chunk = rng_below(r, 3) ? 20 : 58 + (int)rng_below(r, 2);
+    v.buffer_max_s = rng_range(r, 6, 60);
+    v.buffer_s = rng_below(r, 5) ? rng_range(r, 0, v.buffer_max_s) : 0;
+    v.last_level = (int)rng_below(r, (uint32_t)levels + 1) - 1;
+    v.last_points = rng_range(r, 0, 100);
+    for (int i = (int)rng_below(r, VIEW_HISTORY) + 1; i > 0; i--) {
+        double down_s = rng_range(r, .2, 12);
+        view_push(&v, v.ladder_kbps[rng_below(r, (uint32_t)levels)] * 500, down_s);
+    }
+    v.qoe = qoe_profiles[rng_below(r, QOE_PROFILES)].qoe;
+    if (!rng_below(r, 4)) v.qoe.utility = (enum qoe_utility)rng_below(r, 3);
+    if (!rng_below(r, 4)) v.qoe.mu_rise = .3;
+    return v;
+}
+
+/* To the bit, for ladders of every length: observations are made of these values. */
+TEST(values_are_those_of_plain_loops)
+{
+    struct rng r;
+    rng_init(&r, 11, 0);
+    int stalls = 0, full = 0, ends = 0;
+    for (int n = 0; n < 1650; n++) {
+        struct view v = drawn_view(&r, 2 + n % (VIEW_LEVELS - 1));
+        struct plan_cfg cfg = {rng_range(&r, .5, 1.5), rng_range(&r, 2, 20),
+                               rng_range(&r, 0, 2)};
+        struct forecast f = forecast_of(&v);
+        struct plan p;
+        plan_values(&p, &cfg, &v, &f);
+        ends += v.chunks && v.chunk == v.chunks - 1;
+        for (int k = 0; k < v.levels; k++) {
+            double mean = 0;
+            for (int i = 0; i < FORECAST_QUANTILES; i++) {
+                double next = cfg.factor * f.next_kbps[i];
+                double value =
+                    plain_value(&cfg, &v, k, next, cfg.factor * f.later_kbps[i]);
+                double left_s = v.buffer_s - view_bytes(&v, k) * 8e-3 / next;
+                ck_assert_mem_eq(&p.value[i][k], &value, sizeof value);
+                mean += value * (1.0 / FORECAST_QUANTILES);
+                stalls += left_s < 0;
+                full += left_s + v.chunk_s > v.buffer_max_s;
+            }
+            ck_assert_mem_eq(&p.mean[k], &mean, sizeof mean);
+        }
+    }
+    ck_assert(stalls > 1000 && full > 1000 && ends > 50); /* every case came up */
+}
+
 SUITE(abr_deciders_plan, values_by_hand, caution_and_factor, the_end_and_the_limit,
-      known_sizes_count);
+      known_sizes_count, values_are_those_of_plain_loops);
