@@ -461,6 +461,15 @@ static void put_pairs(struct out *out, const struct overlap *o, const struct cor
             o->short_a);
 }
 
+/* A set without a trace as long as the window: there is no verdict. */
+static int refuse_short(const struct corpus *c, int shorter, int window_s, struct err *e)
+{
+    if (shorter < c->n) return 0;
+    return err_field(e, ERR_INVALID, c->name,
+                     "none of its %d traces lasts %d s: give a shorter --window", c->n,
+                     window_s);
+}
+
 static int overlap(int argc, char **argv)
 {
     struct out_cfg cfg = {0};
@@ -515,6 +524,8 @@ static int overlap(int argc, char **argv)
     progress_end(&bar);
     if (rc == OVERLAP_STOPPED) err_set(&e, rc, "stopped; there is no result");
     assert(b || rc);
+    if (!rc) rc = refuse_short(a, found.short_a, how.window_s, &e);
+    if (!rc) rc = refuse_short(b, found.short_b, how.window_s, &e);
     if (!rc && list) rc = write_list(list, &found, b, &e);
     if (!rc) put_pairs(o, &found, a, b, &how);
     if (!rc) rc = out_finish(o, &e);

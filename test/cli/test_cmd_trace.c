@@ -133,6 +133,14 @@ TEST(overlap_lists_what_eval_can_leave_out)
     free(text);
     expect("overlap @/a", OPT_EXIT_USAGE, PARTS("--help"));
     expect("overlap @/a @/none", OPT_EXIT_FAILED, PARTS("/none"));
+
+    /* nothing is compared: no verdict */
+    expect("overlap @/a @/b --window 501", OPT_EXIT_FAILED,
+           PARTS("a: none of its 2 traces lasts 501 s", "--window"));
+    expect("generate --out @/long --kind lte --n 1 --seconds 600", OPT_EXIT_DONE,
+           PARTS("1"));
+    expect("overlap @/long @/b --window 501", OPT_EXIT_FAILED,
+           PARTS("b: none of its 3 traces lasts 501 s"));
 }
 
 TEST(help_and_unknown_commands)

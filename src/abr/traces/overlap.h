@@ -8,12 +8,20 @@
  * means agree within `level` are compared: a resampled recording keeps its level, while two drops of
  * different height only look alike.
  *
- * Running sums along i - j make each of the n_a * n_b pairs of windows cost one multiplication. A
- * trace shorter than the window is left out. Windows that vary by less than one percent of their mean
+ * Complexity: let N_a and N_b be the seconds of all traces of a and b. A screen costs N_a N_b multiplications,
+ * in matrix products, and 8 N_a N_b / M other operations, with M = window_s / 5. It bounds r from above
+ * for M x 1 windows at a time (overlap.c), and traces whose levels do not meet skip it. A pair of traces
+ * in which it leaves D diagonals i - j costs D min(n_a, n_b) operations more: running sums along i - j
+ * make each pair of windows cost a few. When all windows are alike, that is all pairs. Memory:
+ * 28 bytes for each second of both sets, N_a / 8 bytes and a few hundred KB per thread.
+ * The screen's verdicts are bounds, with the rounding of floats counted. The result is that of all pairs
+ * of windows, to the bit, on every processor.
+ *
+ * A trace shorter than the window is left out. Windows that vary by less than one percent of their mean
  * correlate with anything and are skipped.
  *
- * Source: STOMP, Zhu et al., ICDM 2016.
- * Errors: ERR_MEMORY.
+ * Source: running sums as in STOMP, Zhu et al., ICDM 2016. The screen is ours.
+ * Errors: ERR_MEMORY; ERR_RANGE, a trace or a set is too long (below).
  * Ownership: the caller zero-initialises; overlap_free releases what overlap_find filled in.
  * Threads: pure function, on `threads` threads; the result does not depend on their number. */
 #ifndef ABR_OVERLAP_H
@@ -22,6 +30,7 @@
 #include "abr/traces/corpus.h"
 
 #include <stdbool.h>
+#include <stdint.h>
 
 struct overlap_cfg {
     int window_s;     /* 200; >= 2 */
@@ -42,7 +51,11 @@ struct overlap {
     int n;
     struct overlap_pair *pairs; /* above the threshold, by b, then by falling r; owned */
     int short_a, short_b;       /* traces shorter than the window */
+    int64_t compared;           /* pairs of windows that the screen left */
 };
+
+#define OVERLAP_TRACE_S 1e6 /* longest trace that is compared [s] */
+#define OVERLAP_SET_S 1e7   /* all traces of a set together, short ones left out [s] */
 
 #define OVERLAP_STOPPED 1 /* by progress: no error, and no result */
 

@@ -157,6 +157,174 @@ TEST(every_shift_agrees_with_the_definition)
     corpus_free(a);
 }
 
+/* ---- every pair of windows, as running sums along i - j give them ---- */
+
+struct plain {
+    int n, windows;
+    double level, x[1000], mean[1000], inv_sd[1000];
+};
+
+/* Of a trace with rows of 1 s. */
+static void plain_make(struct plain *p, const struct trace *t, int window)
+{
+    *p = (struct plain){.n = t->n - 1, .windows = t->n - window};
+    for (int i = 0; i < p->n; i++)
+        p->level += t->mbps[i + 1] / p->n;
+    for (int i = 0; i < p->n; i++)
+        p->x[i] = t->mbps[i + 1] - p->level;
+    for (int i = 0; i < p->windows; i++) {
+        double sum = 0, squares = 0;
+        for (int k = 0; k < window; k++)
+            sum += p->x[i + k];
+        double mean = sum / window;
+        for (int k = 0; k < window; k++)
+            squares += (p->x[i + k] - mean) * (p->x[i + k] - mean);
+        double sd = sqrt(squares / window);
+        p->mean[i] = mean;
+        p->inv_sd[i] = sd > .01 * (p->level + mean) && sd > 0 ? 1 / sd : 0;
+    }
+}
+
+static struct overlap_pair plain_best(const struct plain *x, const struct plain *y,
+                                      const struct overlap_cfg *cfg)
+{
+    static double sums[1000];
+    struct overlap_pair best = {0};
+    int window = cfg->window_s;
+    for (int i = 0; i < x->windows; i++) {
+        double limit = best.r / x->inv_sd[i], inv = 1.0 / window;
+        for (int j = y->windows - 1; j >= 0; j--) {
+            double sum = 0;
+            for (int k = 0; (i == 0 || j == 0) && k < window; k++)
+                sum += x->x[i + k] * y->x[j + k];
+            sums[j] = i == 0 || j == 0
+                          ? sum
+                          : sums[j - 1] + x->x[i + window - 1] * y->x[j + window - 1] -
+                                x->x[i - 1] * y->x[j - 1];
+        }
+        for (int j = 0; j < y->windows && x->inv_sd[i] > 0; j++) {
+            double r = (sums[j] * inv - x->mean[i] * y->mean[j]) * y->inv_sd[j];
+            double ax = x->level + x->mean[i], ay = y->level + y->mean[j];
+            if (r <= limit || fabs(ax - ay) > cfg->level * fmax(ax, ay)) continue;
+            limit = r;
+            best = (struct overlap_pair){.r = r * x->inv_sd[i], .a_s = i, .b_s = j};
+        }
+    }
+    return best;
+}
+
+/* What the screen leaves out is never above the threshold: the result is that of all pairs of windows, to
+ * the bit. Among the traces are a copy, an excerpt, a ramp, one with a single peak and a constant one. */
+TEST(the_screen_changes_nothing)
+{
+    static const struct {
+        const char *kind;
+        struct overlap_cfg cfg;
+    } cases[] = {
+        {"lte", {200, .9, .1, 2, NULL, NULL}},
+        {"volatile-low", {200, .5, 1, 2, NULL, NULL}},
+        {"outage", {60, .8, 1, 2, NULL, NULL}},
+        {"3g-commute", {11, .95, .1, 2, NULL, NULL}},
+        {"wifi", {10, .99, 0, 2, NULL, NULL}},
+        {"high-4g", {333, .6, .5, 2, NULL, NULL}},
+        {"lte", {50, 0, 1, 2, NULL, NULL}},
+    };
+    static struct plain x, y;
+    for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
+        const struct overlap_cfg *cfg = &cases[c].cfg;
+        struct corpus *a = corpus(cases[c].kind, 6, 700, 1);
+        struct corpus *b = corpus(cases[c].kind, 6, 450, 2);
+        for (int i = 0; i <= 450; i++) {
+            b->traces[0]->mbps[i] = a->traces[1]->mbps[i + 100];
+            b->traces[1]->mbps[i] = 2 + .001 * i;
+            b->traces[2]->mbps[i] = 2 + .05 * sin(i * 1.1) + (i == 300 ? 20 : 0);
+            b->traces[3]->mbps[i] = 3;
+        }
+        for (int i = 0; i <= 700; i++) {
+            a->traces[4]->mbps[i] = 2 + .001 * i + .01 * sin(i * .7);
+            a->traces[5]->mbps[i] = 2 + .05 * cos(i * .9) + (i == 400 ? 20 : 0);
+        }
+        struct overlap o = find(a, b, cfg);
+        int found = 0;
+        for (int i = 0; i < 6; i++)
+            for (int j = 0; j < 6; j++) {
+                plain_make(&x, a->traces[i], cfg->window_s);
+                plain_make(&y, b->traces[j], cfg->window_s);
+                struct overlap_pair best = plain_best(&x, &y, cfg);
+                const struct overlap_pair *p = NULL;
+                for (int k = 0; k < o.n; k++)
+                    if (o.pairs[k].a == i && o.pairs[k].b == j) p = &o.pairs[k];
+                ck_assert_msg((best.r > cfg->threshold) == (p != NULL), "%s %d %d: %.17g",
+                              cases[c].kind, i, j, best.r);
+                if (!p) continue;
+                ck_assert(p->r == best.r && p->a_s == best.a_s && p->b_s == best.b_s);
+                found++;
+            }
+        ck_assert(found == o.n && found > 0);
+        overlap_free(&o);
+        corpus_free(b);
+        corpus_free(a);
+    }
+}
+
+/* Two excerpts in two sets of 60: the screen leaves few pairs of windows. All were compared before there was
+ * one. The bound is of work, not of time. */
+TEST(few_windows_are_compared_in_large_sets)
+{
+    struct corpus *a = corpus("3g-commute", 60, 900, 1);
+    struct corpus *b = corpus("3g-commute", 60, 700, 2);
+    replace_by_excerpt(&b->traces[17], a->traces[3], 310, 260, 1.0);
+    replace_by_excerpt(&b->traces[41], a->traces[59], 120, 640, 1.0);
+    struct overlap_cfg cfg = overlap_cfg_default();
+    struct overlap o = find(a, b, &cfg);
+    ck_assert_int_eq(o.n, 2);
+    ck_assert(o.pairs[0].b == 17 && o.pairs[0].a == 3);
+    ck_assert(o.pairs[1].b == 41 && o.pairs[1].a == 59);
+    double all = 60. * 60 * 701 * 501;
+    ck_assert_double_lt((double)o.compared, .01 * all);
+    ck_assert_int_gt(o.compared, 0);
+    overlap_free(&o);
+
+    /* nothing can be left out when every window counts */
+    cfg.threshold = 0;
+    cfg.level = 1;
+    struct corpus few = {.n = 2, .traces = b->traces};
+    o = find(&few, &few, &cfg);
+    ck_assert_int_eq(o.compared, 4 * 501 * 501);
+    overlap_free(&o);
+    corpus_free(b);
+    corpus_free(a);
+}
+
+TEST(what_is_too_long_is_refused)
+{
+    struct corpus *a = corpus("lte", 12, 300, 1), *b = corpus("lte", 1, 300, 2);
+    struct overlap_cfg cfg = overlap_cfg_default();
+    struct overlap o = {0};
+    struct err e = {0};
+    struct trace *t = a->traces[1];
+    t->time_s[t->n - 1] = t->time_s[0] + 2 * OVERLAP_TRACE_S;
+    ck_assert_int_eq(overlap_find(&o, a, b, &cfg, &e), ERR_RANGE);
+    ck_assert_str_eq(e.field, t->name);
+    ck_assert_ptr_nonnull(strstr(e.detail, "1000000 s"));
+    for (int i = 0; i < a->n; i++) {
+        t = a->traces[i];
+        t->time_s[t->n - 1] = t->time_s[0] + .9 * OVERLAP_TRACE_S;
+    }
+    e = (struct err){0};
+    ck_assert_int_eq(overlap_find(&o, b, a, &cfg, &e), ERR_RANGE);
+    ck_assert_str_eq(e.field, a->name);
+    ck_assert_ptr_nonnull(strstr(e.detail, "parts"));
+    ck_assert(!o.pairs);
+
+    struct corpus none = {0};
+    o = find(&none, b, &cfg);
+    ck_assert(o.n == 0 && o.compared == 0);
+    overlap_free(&o);
+    corpus_free(b);
+    corpus_free(a);
+}
+
 struct two {
     struct corpus *a, *b;
 };
@@ -218,5 +386,6 @@ TEST(real_leak_is_found)
 
 SUITE_WITHIN(abr_traces_overlap, 60, an_excerpt_is_found_where_it_lies,
              other_levels_are_other_recordings, short_and_constant_traces_take_no_part,
-             every_shift_agrees_with_the_definition, every_allocation_may_fail,
-             real_leak_is_found);
+             every_shift_agrees_with_the_definition, the_screen_changes_nothing,
+             few_windows_are_compared_in_large_sets, what_is_too_long_is_refused,
+             every_allocation_may_fail, real_leak_is_found);
