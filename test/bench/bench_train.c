@@ -5,10 +5,14 @@
  * by the number of steps; the start is scaled with them, so the figure is a little high.
  * BENCH_FULL=1 runs all of them.
  *
+ * `CPPFLAGS=-DSIMD_AVX2 make bench BENCH_ONLY=train` measures what a processor without AVX-512 would run.
+ * OPENBLAS_CORETYPE=Haswell makes the peak that of AVX2, too.
+ *
  * The goals are of one core. The products of forward and backward, at the measured peak,
  * are what no program can be below. */
 #include "abr/train/recipe.h"
 #include "base/clock.h"
+#include "nn/simd/kern.h"
 #include "support/bench.h"
 
 #include <stdio.h>
@@ -63,6 +67,79 @@ static void scaled(struct bench *b, const char *key, const struct run *r,
     snprintf(note, sizeof note, "from runs of %d steps; its products at the peak: %.2g s",
              r->steps, least);
     bench_put(b, key, s, RUNS, "s", goal, note);
+}
+
+/* As deploy/policy/make.sh trains the first generation of the shipped policy, on generated links alone:
+ * CPU per step, without the start. */
+static void shipped(struct bench *b, int steps)
+{
+    char count[16], out[64];
+    double s[2], us[RUNS];
+    snprintf(out, sizeof out, "%s/p0.safetensors", dir);
+    const char *argv[] = {"build/abrd",
+                          "train",
+                          "--preset",
+                          "tuned",
+                          "--variant",
+                          "pamoe",
+                          "--layout",
+                          "plan",
+                          "--profile",
+                          "product",
+                          "--part",
+                          "all",
+                          "--share-ladders",
+                          ".5",
+                          "--share-players",
+                          ".6",
+                          "--share-custom",
+                          ".4",
+                          "--share-points",
+                          ".5",
+                          "--share-live",
+                          ".15",
+                          "--share-lengths",
+                          ".3",
+                          "--share-first",
+                          ".15",
+                          "--ladders",
+                          "256",
+                          "--gamma",
+                          ".97",
+                          "--lambda",
+                          ".9",
+                          "--entropy",
+                          ".02,.002",
+                          "--steps",
+                          count,
+                          "--threads",
+                          "1",
+                          "--seed",
+                          "1",
+                          "--quiet",
+                          "--out",
+                          out,
+                          NULL};
+    for (int i = 0; i < RUNS; i++) {
+        for (int k = 0; k < 2; k++) {
+            snprintf(count, sizeof count, "%d", (1 + 2 * k) * steps);
+            bench_program(&s[k], 1, argv);
+        }
+        us[i] = 1e6 * (s[1] - s[0]) / (2.0 * steps);
+    }
+    bench_put(b, "shipped", us, RUNS, "us/step", (struct bench_goal){0},
+              "preset tuned, layout plan, 6 experts of 64, without the start");
+}
+
+/* The processor's name, as Linux gives it, and the kernels of training. */
+static void say_processor(void)
+{
+    char line[256], name[200] = "unknown";
+    FILE *f = fopen("/proc/cpuinfo", "r");
+    while (f && fgets(line, sizeof line, f))
+        if (sscanf(line, "model name : %199[^\n]", name) == 1) break;
+    if (f) fclose(f);
+    bench_say("processor: %s; kernels: %s", name, kern_best()->name);
 }
 
 /* Do two runs on two cores cost what one costs? */
@@ -201,6 +278,7 @@ int main(void)
     struct bench *b = bench_open("train");
     double peak = bench_peak_gflops();
     bool all = full && *full == '1';
+    say_processor();
     bench_say("training, 2,000,000 steps of pamoe as the authors' code has it, one core "
               "(peak %.0f GFLOP/s):",
               peak);
@@ -209,6 +287,7 @@ int main(void)
     struct run large = {"code", "pamoe", 128, 3, all ? FULL : steps / 4};
     scaled(b, "code_pamoe_18", &small, (struct bench_goal){8, 3, false}, peak);
     scaled(b, "code_pamoe_128", &large, (struct bench_goal){60, 30, false}, peak);
+    shipped(b, steps / 4);
     small.steps = steps;
     two_at_once(b, &small);
     growth(b, steps);

@@ -8,6 +8,9 @@ extern const struct vecmat_kernel vecmat_avx512, vecmat_avx2, vecmat_base;
 
 static bool works(const struct vecmat_kernel *k)
 {
+#ifdef SIMD_AVX2 /* as in kern.c */
+    if (k == &vecmat_avx512) return false;
+#endif
 #ifdef __x86_64__
     if (k == &vecmat_avx512)
         return __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vnni");
