@@ -10,10 +10,10 @@ extern const struct kern kern_avx2, kern_avx512;
  * include whether the system saves the wide registers. */
 static bool runs(const struct kern *k)
 {
+#ifdef __x86_64__
 #ifdef SIMD_AVX2 /* as on a processor without AVX-512: to measure (web/docs/speed.md) */
     if (k == &kern_avx512) return false;
 #endif
-#ifdef __x86_64__
     if (k == &kern_avx512)
         return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
                __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512bw");
