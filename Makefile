@@ -205,7 +205,7 @@ LIB := $(wildcard src/embed/*.c) $(addprefix src/,$(addsuffix .c, \
          base/bytes base/err base/json_text base/rng base/table base/text \
          nn/act nn/mlp nn/simd/vecmat nn/simd/vecmat_base nn/simd/vecmat_avx2 nn/simd/vecmat_avx512 \
          policy/mix policy/parts policy/policy policy/probs policy/packed policy/norga learn/ckpt learn/safetensors \
-         abr/emulator/emu abr/emulator/feat abr/deciders/forecast abr/deciders/plan abr/deciders/simple abr/deciders/caution abr/deciders/guard abr/emulator/qoe abr/deciders/first_level abr/traces/trace \
+         abr/emulator/emu abr/emulator/feat abr/deciders/forecast abr/deciders/plan abr/deciders/simple abr/deciders/caution abr/deciders/guard abr/deciders/window abr/emulator/qoe abr/deciders/first_level abr/traces/trace \
          abr/traces/trace_set \
          abr/manifests/video abr/emulator/quality abr/emulator/view))
 LIBC := $(LIB:%.c=$(B)/lib/%.o)
@@ -218,7 +218,8 @@ $(B)/lib/%.o: %.c $(B)/flags | $(B)/headers
 $(B)/lib/libabrd.a: $(LIBC) $(B)/libabrd.a include/abrd/policy.h Makefile
 	$(call making,AR,$@)
 	$(Q)mkdir -p $(@D) && rm -f $@
-	$(Q)sed -nE 's/^[^ ].*[ *](abrd_[a-z_]+)\(.*/\1/p' include/abrd/policy.h > $(@D)/names
+	$(Q){ sed -nE 's/^[^ ].*[ *](abrd_[a-z_]+)\(.*/\1/p' include/abrd/policy.h; \
+	    echo abrd_session_decide_long; } > $(@D)/names
 	$(Q)$(CC) -nostdlib -r -Wl,--gc-sections $$(sed 's/^/-Wl,-u,/' $(@D)/names) \
 	    -o $(@D)/abrd.o $(LIBC)
 	$(Q)objcopy --strip-unneeded --keep-global-symbols=$(@D)/names $(@D)/abrd.o

@@ -20,8 +20,11 @@
  *   }
  *
  * Stable while ABRD_API is the same: structs with members keep them and their order, and functions keep
- * their meaning. All other structs are opaque. The header is C and C++. Code for API 1 compiles: API 2
- * added members at the end of abrd_viewer and abrd_decision, quality, and profiles in points.
+ * their meaning. All other structs are opaque. The header is C and C++. Code for API 1 and 2 compiles.
+ * API 2 added members at the end of abrd_viewer and abrd_decision, quality, and profiles in points.
+ * API 3 accepts ladders of up to 32 instead of 12 levels, so abrd_decision is longer. Object files that
+ * were compiled for API 2 still link; abrd_session_decide gives them the former struct, and ABRD_RANGE
+ * for a longer ladder.
  *
  * Units: kbit/s, seconds, bytes, as named.
  * Errors: NULL or a negative code, with the reason in *e (which may be NULL). The first error stays
@@ -41,8 +44,8 @@
 extern "C" {
 #endif
 
-#define ABRD_API 2
-#define ABRD_LEVELS 12 /* longest ladder */
+#define ABRD_API 3
+#define ABRD_LEVELS 32 /* longest ladder */
 
 enum abrd_code {
     ABRD_OK = 0,
@@ -133,7 +136,8 @@ struct abrd_decision {
     int expert;   /* the expert that decided */
     double value; /* expected sum of QoE from here, discounted */
     double
-        probability[ABRD_LEVELS]; /* of each level; the decision is the most likely one */
+        probability[ABRD_LEVELS]; /* of each level; the decision is the most likely one.
+                                   * 12 levels of a longer ladder have one, others 0 */
     double quality;               /* points of the level */
     int quality_from;             /* enum abrd_quality */
 };
@@ -152,6 +156,7 @@ struct abrd_session *abrd_session_new(const struct abrd_policy *p,
                                       struct abrd_error *e);
 void abrd_session_free(struct abrd_session *s);
 
+#define abrd_session_decide abrd_session_decide_long
 /* The level of the next chunk. Changes nothing. ABRD_RANGE behind the last chunk. With ABRD_NUMERIC *out
  * is the lowest level. */
 int abrd_session_decide(const struct abrd_session *s, double buffer_s,

@@ -1,5 +1,6 @@
 #include "abr/merge_score.h"
 
+#include "abr/deciders/window.h"
 #include "abr/traces/corpus.h"
 #include "abr/manifests/video.h"
 #include "base/pool.h"
@@ -49,10 +50,12 @@ static int merge_play(struct merge_score_sums *s, const struct judging *j,
     for (bool end = false; !end;) {
         float obs[FEAT_DIM_MAX];
         struct policy_choice choice;
-        feat_observe(obs, j->cfg->layout, &p.view);
-        int rc = packed_decide(&choice, policy, obs, feat_mask(&p.view), -1);
+        struct window w;
+        uint32_t levels = feat_mask(&p.view);
+        feat_observe(obs, j->cfg->layout, window_see(&w, &p.view, levels));
+        int rc = packed_decide(&choice, policy, obs, window_mask(&w, levels), -1);
         if (rc) return rc;
-        end = player_step(&p, choice.action, 1);
+        end = player_step(&p, window_level(&w, choice.action), 1);
         merge_score_add(s, j->cfg->qoe, j->cfg->tasks, &p);
     }
     return 0;

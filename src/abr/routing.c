@@ -1,6 +1,6 @@
 #include "abr/routing.h"
 
-#include "abr/emulator/feat.h"
+#include "abr/deciders/window.h"
 #include "abr/emulator/player.h"
 #include "policy/gate.h"
 #include "policy/packed.h"
@@ -98,10 +98,13 @@ static void routing_play(struct crew *c, const struct emu_world *world, int prof
     for (bool end = false; !end;) {
         float *obs = c->obs + (size_t)c->waiting * dim;
         struct policy_choice choice;
-        feat_observe(obs, c->layout, &p.view);
-        int rc = packed_decide(&choice, c->packed, obs, feat_mask(&p.view) & trained, -1);
+        struct window w;
+        uint32_t levels = feat_mask(&p.view);
+        feat_observe(obs, c->layout, window_see(&w, &p.view, levels));
+        uint32_t mask = window_mask(&w, levels) & trained;
+        int rc = packed_decide(&choice, c->packed, obs, mask, -1);
         if (++c->waiting == CHUNK) routing_route(c, profile);
-        end = player_step(&p, rc ? 0 : choice.action, 1);
+        end = player_step(&p, rc ? 0 : window_level(&w, choice.action), 1);
     }
     routing_route(c, profile);
 }

@@ -4,6 +4,7 @@
 #include "abr/emulator/quality.h"
 #include "abr/deciders/caution.h"
 #include "abr/deciders/guard.h"
+#include "abr/deciders/window.h"
 #include "policy/packed.h"
 #include "learn/ckpt.h"
 
@@ -349,7 +350,7 @@ struct abrd_session *abrd_session_new(const struct abrd_policy *p,
     struct qoe qoe;
     if (viewer(&qoe, who, v->chunk_s, e)) return NULL;
     int most = packed_cfg(p->packed)->actions;
-    if (v->levels > most) {
+    if (v->levels > most && most < FEAT_LEVELS) {
         abrd_fail(e, ABRD_RANGE, "levels: the policy chooses among %d, the video has %d",
                   most, v->levels);
         return NULL;
@@ -383,8 +384,8 @@ static int check_end(const struct abrd_session *s, struct abrd_error *e)
     return abrd_fail(e, ABRD_RANGE, "chunk: the video has %d, all were reported", chunks);
 }
 
-int abrd_session_decide(const struct abrd_session *s, double buffer_s,
-                        struct abrd_decision *out, struct abrd_error *e)
+int abrd_session_decide_long(const struct abrd_session *s, double buffer_s,
+                             struct abrd_decision *out, struct abrd_error *e)
 {
     *out = (struct abrd_decision){.chunk = s->view.chunk,
                                   .kbps = s->view.ladder_kbps[0],
@@ -398,19 +399,59 @@ int abrd_session_decide(const struct abrd_session *s, double buffer_s,
     v.buffer_s = buffer_s;
     caution_apply(&v, NULL, NULL);
     float obs[FEAT_DIM_MAX];
-    feat_observe(obs, s->policy->layout, &v);
+    struct window w;
     struct policy_choice c;
-    if (packed_decide(&c, s->policy->packed, obs, guard_greedy(&v), -1))
+    uint32_t levels = guard_greedy(&v);
+    feat_observe(obs, s->policy->layout, window_see(&w, &v, levels));
+    if (packed_decide(&c, s->policy->packed, obs, window_mask(&w, levels), -1))
         return abrd_fail(e, ABRD_NUMERIC, "policy: what it computes is no number");
-    out->level = c.action;
-    out->kbps = v.ladder_kbps[c.action];
+    out->level = window_level(&w, c.action);
+    out->kbps = v.ladder_kbps[out->level];
     out->expert = c.expert;
     out->value = (double)c.value;
-    out->quality = v.points[c.action];
-    out->quality_from = (int)s->from[c.action];
-    for (int k = 0; k < v.levels; k++)
-        out->probability[k] = (double)c.prob[k];
+    out->quality = v.points[out->level];
+    out->quality_from = (int)s->from[out->level];
+    window_spread(out->probability, v.levels, window_levels(&w), c.prob);
     return 0;
+}
+
+/* ---- code that was compiled for API 2 ---- */
+
+enum { LEVELS_BEFORE = 12 };
+
+struct decision_before {
+    int chunk, level;
+    double kbps;
+    int expert;
+    double value, probability[LEVELS_BEFORE], quality;
+    int quality_from;
+};
+
+#undef abrd_session_decide
+int abrd_session_decide(const struct abrd_session *s, double buffer_s,
+                        struct decision_before *out, struct abrd_error *e);
+
+/* It stays for object files that are linked without being compiled again. */
+int abrd_session_decide(const struct abrd_session *s, double buffer_s,
+                        struct decision_before *out, struct abrd_error *e)
+{
+    struct abrd_decision d;
+    int levels = s->view.levels;
+    if (levels > LEVELS_BEFORE)
+        return abrd_fail(e, ABRD_RANGE,
+                         "levels: the program was compiled for ladders of at most %d "
+                         "levels, the video has %d: compile it again",
+                         LEVELS_BEFORE, levels);
+    int rc = abrd_session_decide_long(s, buffer_s, &d, e);
+    *out = (struct decision_before){.chunk = d.chunk,
+                                    .level = d.level,
+                                    .kbps = d.kbps,
+                                    .expert = d.expert,
+                                    .value = d.value,
+                                    .quality = d.quality,
+                                    .quality_from = d.quality_from};
+    memcpy(out->probability, d.probability, sizeof out->probability);
+    return rc;
 }
 
 int abrd_session_report(struct abrd_session *s, const struct abrd_outcome *o,

@@ -38,7 +38,7 @@
 
 #include <stdbool.h>
 
-#define POLICY_ACTIONS 12     /* = VIEW_LEVELS; this layer knows no bitrates */
+#define POLICY_ACTIONS 12     /* = FEAT_LEVELS; this layer knows no bitrates */
 #define POLICY_GATES 16       /* gate probabilities reported per decision */
 #define POLICY_FLOOR (-30.0f) /* nats */
 

@@ -8,6 +8,7 @@
  * compare the shipped policy's decisions with the plain twin's. */
 #include "abr/traces/gen.h"
 #include "abr/deciders/guard.h"
+#include "abr/deciders/window.h"
 #include "abr/emulator/player.h"
 #include "base/clock.h"
 #include "policy/packed.h"
@@ -97,7 +98,7 @@ static void make_views(struct one *o, int levels, enum qoe_utility utility)
     for (int i = 0; i < VIEWS; i++) {
         if (i % 40 == 0) player_start(&p, &w, 1 + i, &qoe, -1);
         o->view[i] = p.view;
-        feat_observe(o->obs[i], FEAT_PLAN, &p.view);
+        window_observe(o->obs[i], FEAT_PLAN, &p.view);
         player_step(&p, i * 7 % levels, 1.0);
     }
     trace_free(trace);
@@ -287,7 +288,7 @@ static void growth(struct bench *b)
 {
     const struct bench_goal none = {0};
     static const int hidden[] = {18, 32, 64, 128, 256, 512},
-                     experts[] = {1, 3, 6, 16, 64}, levels[] = {2, 4, 6, 8, 12};
+                     experts[] = {1, 3, 6, 16, 64}, levels[] = {2, 4, 6, 8, 12, 20, 32};
     char key[64];
     bench_say("how a decision grows:");
     for (size_t i = 0; i < sizeof hidden / sizeof *hidden; i++) {

@@ -60,7 +60,8 @@ static void plan_one(void *ctx)
 }
 
 /* The states with the most nodes, each timed alone. */
-static void worst_us(struct bench *b, int states)
+static void worst_us(struct bench *b, const char *key, struct bench_goal goal, int levels,
+                     int states)
 {
     static struct mpc_task worst[WORST];
     long nodes[WORST] = {0};
@@ -68,7 +69,7 @@ static void worst_us(struct bench *b, int states)
     struct rng r;
     rng_init(&r, 9, 9);
     for (int i = 0; i < states; i++) {
-        struct mpc_task t = mpc_brute_task(&r, 6, 5);
+        struct mpc_task t = mpc_brute_task(&r, levels, 5);
         long n = mpc_plan(&t).nodes;
         int least = 0;
         for (int k = 1; k < WORST; k++)
@@ -84,8 +85,7 @@ static void worst_us(struct bench *b, int states)
     char note[96];
     snprintf(note, sizeof note, "the %d hardest of %d states; max is the worst", WORST,
              states);
-    bench_put(b, "plan_6_worst", us, WORST, "us", (struct bench_goal){60, 10, false},
-              note);
+    bench_put(b, key, us, WORST, "us", goal, note);
 }
 
 static void verify(struct bench *b, int states)
@@ -113,7 +113,8 @@ int main(void)
     bench_say("RobustMPC, horizon 5:");
     double fast = mean_us(b, "plan_6", (struct bench_goal){60, 10, false}, 6, 5,
                           "6 levels, mean of 1000 states");
-    worst_us(b, states);
+    worst_us(b, "plan_6_worst", (struct bench_goal){60, 10, false}, 6, states);
+    worst_us(b, "plan_32_worst", (struct bench_goal){2000, 0, false}, 32, states / 5);
 
     static struct set set;
     double s[3];
@@ -126,7 +127,7 @@ int main(void)
     verify(b, states);
 
     bench_say("how a plan grows:");
-    static const int levels[] = {2, 3, 4, 6, 8, 10, 12};
+    static const int levels[] = {2, 3, 4, 6, 8, 10, 12, 20, 32};
     char key[32];
     for (size_t i = 0; i < sizeof levels / sizeof *levels; i++) {
         snprintf(key, sizeof key, "levels_%d", levels[i]);

@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { LEVELS = 6, CHUNKS = 30, ROWS = 200 };
+enum { LEVELS = 6, CHUNKS = 30, ROWS = 200, LONGEST = 32 };
 
 static const double ladder[LEVELS] = {300, 750, 1200, 1850, 2850, 4300};
 
@@ -80,7 +80,7 @@ static int same(void *ctx, const struct replay_step *step, struct err *e)
     ck_assert_int_eq(d.level, step->level);
     ck_assert_double_eq(d.kbps, step->kbps);
     ck_assert_int_eq(d.expert, step->choice->expert);
-    for (int k = 0; k < LEVELS; k++)
+    for (int k = 0; k < step->view->levels; k++)
         ck_assert_double_eq(d.probability[k], (double)step->choice->prob[k]);
     ck_assert_int_eq(abrd_emulator_fetch(s->emulator, d.level, &got, NULL), 0);
     ck_assert_int_eq(got.chunk, step->chunk);
@@ -152,6 +152,109 @@ TEST(it_plays_as_eval_does)
     abrd_policy_free(p);
 }
 
+/* Ladders of which the policy sees a window. */
+TEST(long_ladders_play_as_eval_does)
+{
+    static const int lengths[] = {13, 20, LONGEST};
+    double time_s[ROWS], mbps[ROWS], kbps[LONGEST];
+    struct abrd_policy *p = abrd_policy_load(file, NULL);
+    struct abrd_trace *t = link_of(time_s, mbps);
+    struct trace *trace = trace_new(ROWS, "t", NULL);
+    memcpy(trace->time_s, time_s, sizeof time_s);
+    memcpy(trace->mbps, mbps, sizeof mbps);
+    struct algo algo;
+    const struct algo_ctx ctx = {.policy_path = file};
+    ck_assert_int_eq(algo_new(&algo, "moe", &ctx, NULL), 0);
+    for (int i = 0; i < 3; i++) {
+        int levels = lengths[i];
+        for (int k = 0; k < levels; k++)
+            kbps[k] = 100 * pow(1.15, k);
+        int64_t bytes[CHUNKS * LONGEST];
+        struct video *video = video_new(levels, CHUNKS, 4, kbps, NULL);
+        for (int c = 0; c < CHUNKS * levels; c++)
+            bytes[c] = video->bytes[c] =
+                (int64_t)(kbps[c % levels] * (400 + 37 * (c / levels % 7)));
+        struct abrd_video *v = abrd_video_new(kbps, levels, 4, CHUNKS, bytes, NULL);
+        ck_assert_ptr_nonnull(v);
+        struct qoe qoe = qoe_find("documentary")->qoe;
+        qoe.stall_ratio_max = .02;
+        qoe.startup_max_s = 3;
+        struct abrd_viewer who = abrd_viewer_named("documentary");
+        who.stall_ratio_max = qoe.stall_ratio_max;
+        who.startup_max_s = qoe.startup_max_s;
+        struct seen s = {abrd_session_new(p, v, &who, NULL),
+                         abrd_emulator_new(v, t, who.buffer_max_s, NULL), 0, 0};
+        const struct emu_world world = {video, trace, emu_cfg_default()};
+        const struct replay r = {
+            .world = &world, .qoe = &qoe, .first_level = -1, .algo = &algo};
+        ck_assert_int_eq(replay_run(&r, same, &s, NULL), 0);
+        ck_assert_int_eq(abrd_session_chunks(s.session), CHUNKS);
+        ck_assert_double_eq(abrd_session_qoe(s.session), s.qoe);
+        abrd_session_free(s.session);
+        abrd_emulator_free(s.emulator);
+        abrd_video_free(v);
+        video_free(video);
+    }
+    algo_free(&algo);
+    trace_free(trace);
+    abrd_trace_free(t);
+    abrd_policy_free(p);
+}
+
+/* ---- a program that was compiled for API 2: 12 probabilities, and what follows them */
+
+struct decision_2 {
+    int chunk, level;
+    double kbps;
+    int expert;
+    double value, probability[12], quality;
+    int quality_from;
+};
+#undef abrd_session_decide
+int abrd_session_decide(const struct abrd_session *s, double buffer_s,
+                        struct decision_2 *out, struct abrd_error *e);
+
+TEST(a_program_compiled_for_api_2_gets_its_own_struct)
+{
+    double kbps[20];
+    for (int k = 0; k < 20; k++)
+        kbps[k] = 300 * (k + 1);
+    struct abrd_policy *p = abrd_policy_load(file, NULL);
+    struct abrd_viewer who = abrd_viewer_named("news");
+    for (int levels = 6; levels <= 20; levels += levels == 6 ? 6 : 8) {
+        struct abrd_video *v = abrd_video_new(kbps, levels, 4, 0, NULL, NULL);
+        struct abrd_session *s = abrd_session_new(p, v, &who, NULL);
+        ck_assert_int_eq(
+            abrd_session_report(s, &(struct abrd_outcome){1, 3e5, 1, 0}, NULL), 0);
+        struct {
+            struct decision_2 d;
+            unsigned char behind[256];
+        } room;
+        memset(&room, 0xa5, sizeof room);
+        struct abrd_decision now;
+        struct abrd_error e = {0};
+        int rc = abrd_session_decide(s, 9, &room.d, &e);
+        ck_assert_int_eq(abrd_session_decide_long(s, 9, &now, NULL), 0);
+        for (size_t i = 0; i < sizeof room.behind; i++)
+            ck_assert_uint_eq(room.behind[i], 0xa5);
+        if (levels > 12) {
+            ck_assert_int_eq(rc, ABRD_RANGE);
+            ck_assert_ptr_nonnull(strstr(e.text, "levels: the program was compiled for"));
+        } else {
+            ck_assert_int_eq(rc, 0);
+            ck_assert_int_eq(room.d.level, now.level);
+            ck_assert_int_eq(room.d.chunk, 1);
+            ck_assert_double_eq(room.d.quality, now.quality);
+            ck_assert_mem_eq(room.d.probability, now.probability,
+                             sizeof room.d.probability);
+        }
+        abrd_session_free(s);
+        abrd_video_free(v);
+    }
+    abrd_policy_free(p);
+}
+#define abrd_session_decide abrd_session_decide_long
+
 TEST(live_seeks_and_sizes)
 {
     struct abrd_policy *p = abrd_policy_load(file, NULL);
@@ -206,8 +309,8 @@ TEST(what_is_wrong_is_named)
     told(&e, ABRD_RANGE, "ladder_kbps[1]: 200 does not lie above");
     ck_assert_ptr_null(abrd_video_new(nan_rate, 2, 4, 10, NULL, &e));
     told(&e, ABRD_RANGE, "ladder_kbps[1]: nan is not within");
-    ck_assert_ptr_null(abrd_video_new(ladder, 13, 4, 10, NULL, &e));
-    told(&e, ABRD_RANGE, "levels: 13 ");
+    ck_assert_ptr_null(abrd_video_new(ladder, 33, 4, 10, NULL, &e));
+    told(&e, ABRD_RANGE, "levels: 33 ");
     const int64_t none[2] = {5, 0};
     ck_assert_ptr_null(abrd_video_new(ladder, 2, 4, 1, none, &e));
     told(&e, ABRD_RANGE, "bytes[1]: 0 ");
@@ -374,6 +477,8 @@ TEST(quality_is_of_the_chunk_the_level_or_the_curve)
     abrd_policy_free(p);
 }
 
-SUITE_SET_UP(embed_abrd, 0, begin, NULL, it_plays_as_eval_does, live_seeks_and_sizes,
+SUITE_SET_UP(embed_abrd, 0, begin, NULL, it_plays_as_eval_does,
+             long_ladders_play_as_eval_does,
+             a_program_compiled_for_api_2_gets_its_own_struct, live_seeks_and_sizes,
              quality_is_of_the_chunk_the_level_or_the_curve, what_is_wrong_is_named,
              who_is_set_aside_decides_nothing, weights_from_memory_are_the_same);

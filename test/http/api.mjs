@@ -168,7 +168,7 @@ await test('opening: what is refused', async () => {
     await bad('ladder_kbps', { ladder_kbps: [300] });
     await bad('ladder_kbps[1]', { ladder_kbps: [300, 300] });
     await bad('ladder_kbps[0]', { ladder_kbps: [0, 300] });
-    await bad('ladder_kbps', { ladder_kbps: Array.from({ length: 13 }, (_, i) => 100 + i) });
+    await bad('ladder_kbps', { ladder_kbps: Array.from({ length: 33 }, (_, i) => 100 + i) });
     await bad('chunk_s', { chunk_s: 0 });
     await bad('chunk_s', { chunk_s: '4' });
     await bad('chunks', { chunks: -1 });
@@ -297,6 +297,37 @@ await test('the examples of the description work', async () => {
     }
 });
 
+await test('ladders of up to 32 levels: all of a session, probabilities of all levels', async () => {
+    for (const levels of [13, 20, 32]) {
+        const ladder = Array.from({ length: levels }, (_, k) => Math.round(150 * 1.2 ** k));
+        const all = value => ladder.map((_, k) => value(k));
+        const perLevel = chunk => ({ next_bytes: all(k => ladder[k] * 500 + chunk), next_quality: all(k => 2.5 * k + chunk / 10) });
+        const s = await open({ ladder_kbps: ladder, chunks: 48, quality: all(k => 3 * k), height: all(k => 180 + 60 * k), ...perLevel(0) });
+        let { level } = s;
+        for (let chunk = 1; chunk < 20; chunk++) {
+            const bytes = ladder[level] * 500, kbps = 20000 / (1 + chunk % 4);
+            const a = (await call(200, 'POST', '/v1/sessions/{id}/decisions', { id: s.session }, {
+                chunk, buffer_s: 10 + chunk, ...perLevel(chunk),
+                last: { chunk: chunk - 1, level, bytes, download_s: bytes * 8e-3 / kbps, rebuffer_s: 0 },
+            })).json;
+            assert.equal(a.probabilities.length, levels);
+            const some = a.probabilities.filter(p => p > 0);
+            assert.ok(some.length <= 12 && Math.abs(some.reduce((x, p) => x + p, 0) - 1) < 1e-4, `${a.probabilities}`);
+            assert.ok(a.probabilities[a.level] > 0);
+            assert.equal(a.kbps, ladder[a.level]);
+            ({ level } = a);
+        }
+        const history = (await call(200, 'GET', '/v1/sessions/{id}', { id: s.session })).json;
+        assert.equal(history.ladder_kbps.length, levels);
+        assert.equal(history.quality.length, levels);
+        assert.equal(history.steps[19].decided_level ?? history.steps[19].level, level);
+        await call(204, 'DELETE', '/v1/sessions/{id}', { id: s.session });
+    }
+    const long = Array.from({ length: 33 }, (_, i) => 300 * (i + 1));
+    await refuse(400, 'ladder_kbps', 'POST', '/v1/sessions', {}, { ...video, ladder_kbps: long });
+    await refuse(400, 'ladder_kbps', 'POST', '/v1/decide', {}, { ladder_kbps: long, chunk_s: 4, buffer_s: 4 });
+});
+
 await test('text/plain is read as JSON', async () => {
     await call(201, 'POST', '/v1/sessions', {}, video, { 'Content-Type': 'text/plain' });
 });
@@ -384,7 +415,7 @@ await test('health, readiness, metrics, pages', async () => {
 
 // ---- the limits of the description are those of the daemon ----
 
-const TWELVE = Array.from({ length: 12 }, (_, i) => 300 * (i + 1));
+const LONGEST = Array.from({ length: 32 }, (_, i) => 300 * (i + 1));
 const LENGTHS = { ladder_kbps: n => Array.from({ length: n }, (_, i) => 300 * (i + 1)) };
 
 /** The values at a field's limits and those just beyond, of this part of a request's schema. */
@@ -428,18 +459,18 @@ function* bodies(schema, base) {
 }
 
 const fresh = async () => (await call(201, 'POST', '/v1/sessions', {},
-    { ladder_kbps: TWELVE, chunk_s: 4, chunks: 0 })).json.session;
+    { ladder_kbps: LONGEST, chunk_s: 4, chunks: 0 })).json.session;
 const told = { bytes: 500000, download_s: 2.5, rebuffer_s: 0 };
-const sizes = TWELVE.map(() => 1000);
-const next = { next_bytes: sizes, next_quality: TWELVE.map(() => 50) };
-const perLevel = { ...next, quality: TWELVE.map(() => 50), height: TWELVE.map(() => 720) };
-/** What has an entry for each of twelve levels goes with a ladder of twelve. */
-const fitLadder = b => b.ladder_kbps.length === 12 ? b
+const sizes = LONGEST.map(() => 1000);
+const next = { next_bytes: sizes, next_quality: LONGEST.map(() => 50) };
+const perLevel = { ...next, quality: LONGEST.map(() => 50), height: LONGEST.map(() => 720) };
+/** What has an entry for each level goes with the whole ladder. */
+const fitLadder = b => b.ladder_kbps.length === LONGEST.length ? b
     : Object.fromEntries(Object.entries(b).filter(([name]) => !(name in perLevel)));
 
 for (const [schema, path, base, also] of [
     ['SessionOpen', () => '/v1/sessions',
-        { ladder_kbps: TWELVE, chunk_s: 0.5, mu: [1, 1, 1], ...perLevel }, fitLadder],
+        { ladder_kbps: LONGEST, chunk_s: 0.5, mu: [1, 1, 1], ...perLevel }, fitLadder],
     ['Question', async () => `/v1/sessions/${await fresh()}/decisions`,
         { chunk: 1, buffer_s: 4, ...next }],
     ['Outcome', async () => `/v1/sessions/${await fresh()}/decisions`, { chunk: 0, level: 1, ...told },
@@ -447,7 +478,7 @@ for (const [schema, path, base, also] of [
     ['Reward', async () => `/v1/sessions/${await fresh()}/rewards`, { chunk: 0, level: 1, ...told }],
     ['Underway', async () => `/v1/sessions/${await fresh()}/abandon`,
         { chunk: 0, level: 1, bytes: 1000, elapsed_s: 1, buffer_s: 4 }],
-    ['Decide', () => '/v1/decide', { ladder_kbps: TWELVE, chunk_s: 0.5, buffer_s: 4, mu: [1, 1, 1],
+    ['Decide', () => '/v1/decide', { ladder_kbps: LONGEST, chunk_s: 0.5, buffer_s: 4, mu: [1, 1, 1],
         throughput_kbps: [1000], download_s: [1], ...perLevel },
         b => ({ ...fitLadder(b),
             download_s: b.download_s.length === 1 ? b.throughput_kbps.map(() => b.download_s[0]) : b.download_s,

@@ -14,6 +14,7 @@ import { Policy, localPolicy } from '../../web/lib/policy.js';
 import { LAYOUTS } from '../../web/lib/observe.js';
 import { PROFILES, chunkQoe, qoeOf } from '../../web/lib/qoe.js';
 import { lastOf, levelOf, viewOf } from '../../web/lib/view.js';
+import { windowOf } from '../../web/lib/window.js';
 
 const SHIPPED = 'deploy/policy/moe.safetensors';
 const load = file => new Policy(new Uint8Array(readFileSync(file)).buffer);
@@ -48,15 +49,24 @@ function same(mine, theirs, what) {
 // ---- chunks that abrd recorded
 
 const LADDER = [300, 750, 1200, 1850, 2850, 4300], CHUNKS = 48;
-const sizes = Array.from({ length: CHUNKS }, () => {
-    const scene = between(0.7, 1.4);
-    return LADDER.map(kbps => Math.round(kbps * 500 * scene));
-});
 
-const points = sizes.map(row => row.map((bytes, k) => Math.round(4 * (30 + 12 * k - 9 * (bytes / LADDER[k] / 500 - 1))) / 4));
+/** A video with sizes and points of each chunk; rise: points from level to level. */
+function videoOf(ladder, rise) {
+    const sizes = Array.from({ length: CHUNKS }, () => {
+        const scene = between(0.7, 1.4);
+        return ladder.map(kbps => Math.round(kbps * 500 * scene));
+    });
+    const points = sizes.map(row =>
+        row.map((bytes, k) => Math.round(4 * (30 + rise * k - 9 * (bytes / ladder[k] / 500 - 1))) / 4));
+    return { ladder, sizes, points };
+}
+const VIDEO = videoOf(LADDER, 12);
+/** Ladders of which a policy sees a window. Even steps have many equal ratios. */
+const geometric = (n, top) => Array.from({ length: n }, (_, k) => Math.round(1000 * 150 * (top / 150) ** (k / (n - 1))) / 1000);
+const LONG = [[13, 6000], [20, 12000], [32, 40000]].map(([n, top]) => videoOf(geometric(n, top), 60 / (n - 1)));
 
 /** Rows of `abrd eval --trajectories`, as the questions that their choices were answers to, and what was seen. */
-function* recorded(rows, buffer_max_s) {
+function* recorded(rows, buffer_max_s, { ladder, sizes, points }) {
     let before = null, history = [], seen;
     for (const row of rows) {
         if (!before || row.trace !== before.trace || row.profile !== before.profile) {
@@ -69,7 +79,7 @@ function* recorded(rows, buffer_max_s) {
             history.push({ kbps: before.throughput_kbps, s: before.download_s });
         }
         yield [row, {
-            ladder_kbps: LADDER, chunk_s: 4, chunks: CHUNKS, chunk: row.chunk,
+            ladder_kbps: ladder, chunk_s: 4, chunks: CHUNKS, chunk: row.chunk,
             buffer_s: row.buffer_s, buffer_max_s, last_level: before ? before.level : -1,
             throughput_kbps: history.map(h => h.kbps), download_s: history.map(h => h.s),
             next_bytes: sizes[row.chunk], next_quality: points[row.chunk],
@@ -79,12 +89,12 @@ function* recorded(rows, buffer_max_s) {
     }
 }
 
-/** The chunks of a video with `sizes`, played by a policy for each of `profiles`, in viewer's buffers of `buffer_s`. */
-function record(policyFile, profiles, buffer_s) {
+/** The chunks of a video, played by a policy for each of `profiles`, in viewers' buffers of `buffer_s`. */
+function record(policyFile, profiles, buffer_s, { ladder, sizes, points }) {
     const video = join(folder, 'video'), out = join(folder, 'steps.jsonl');
     mkdirSync(video, { recursive: true });
     writeFileSync(join(video, 'video.json'), JSON.stringify({
-        segment_duration_ms: 4000, bitrates_kbps: LADDER,
+        segment_duration_ms: 4000, bitrates_kbps: ladder,
         segment_sizes_bits: sizes.map(row => row.map(bytes => bytes * 8)), quality: points,
     }));
     execFileSync(ABRD, ['eval', '--policy', `moe:${policyFile}`, '--profile', profiles, '--video', video,
@@ -100,37 +110,47 @@ function trained(name, ...options) {
     return file;
 }
 
+/** Recorded chunks decided again by the page. Returns how many there were. */
+function decideAgain(weights, profiles, names, video) {
+    const page = load(weights), played = new Set();
+    let n = 0, differ = 0, withheld = 0;
+    for (const buffer_s of [60, 10])
+        for (const [row, question, seen] of recorded(record(weights, profiles, buffer_s, video), buffer_s, video)) {
+            const what = `${row.profile} ${row.trace} ${row.chunk}`, view = viewOf(question, qoeOf(row.profile));
+            const shown = windowOf(view, view.ladder.map(() => true));
+            near(LAYOUTS.get(row.obs.length)(shown.view), row.obs, 4e-6, `${what} obs`);
+            const { reward } = chunkQoe(view.qoe, levelOf(view, row.level), lastOf(view),
+                { chunkS: 4, waitS: row.stall_s, lowest: view.ladder[0] });
+            near([reward], [row.reward], 1e-6 * Math.max(1, Math.abs(row.reward)), `${what} reward`);
+            const mine = page.decide(question, row.profile, seen);
+            assert.equal(mine.probabilities.length, row.prob.length);
+            differ += same(mine, { ...row, probabilities: row.prob }, what);
+            withheld += row.chunk > 0 && shown.levels.some(k => mine.probabilities[k] === 0);
+            played.add(row.profile);
+            n++;
+        }
+    assert.deepEqual([...played].sort(), [...names].sort());
+    assert.ok(n >= 1000 && differ <= n / 1000, `${n} rows, ${differ} other decisions`);
+    console.log(`${n} recorded chunks: ${differ} other decisions; levels withheld ${withheld} times`);
+}
+
 const PRODUCT = ['all', NAMES.filter(n => !isPaper(n))], PAPERS = ['papers', NAMES.filter(isPaper)];
 for (const [kind, file] of [['full', () => SHIPPED], ['plan', () => trained('plan', '--layout', 'plan')]])
     for (const [profiles, names] of [PRODUCT, PAPERS])
-        await test(`recorded chunks (${kind}, ${profiles}): the same observations, rewards and decisions`, () => {
-            const weights = file(), page = load(weights), played = new Set();
-            let n = 0, differ = 0, withheld = 0;
-            for (const buffer_s of [60, 10])
-                for (const [row, question, seen] of recorded(record(weights, profiles, buffer_s), buffer_s)) {
-                    const what = `${row.profile} ${row.trace} ${row.chunk}`, view = viewOf(question, qoeOf(row.profile));
-                    near(LAYOUTS.get(row.obs.length)(view), row.obs, 4e-6, `${what} obs`);
-                    const { reward } = chunkQoe(view.qoe, levelOf(view, row.level), lastOf(view),
-                        { chunkS: 4, waitS: row.stall_s, lowest: LADDER[0] });
-                    near([reward], [row.reward], 1e-6 * Math.max(1, Math.abs(row.reward)), `${what} reward`);
-                    const mine = page.decide(question, row.profile, seen);
-                    differ += same(mine, { ...row, probabilities: row.prob }, what);
-                    withheld += row.chunk > 0 && mine.probabilities.includes(0);
-                    played.add(row.profile);
-                    n++;
-                }
-            assert.deepEqual([...played].sort(), [...names].sort());
-            assert.ok(n >= 1000 && differ <= n / 1000, `${n} rows, ${differ} other decisions`);
-            console.log(`${n} recorded chunks: ${differ} other decisions; levels withheld ${withheld} times`);
-        });
+        await test(`recorded chunks (${kind}, ${profiles}): the same observations, rewards and decisions`, () =>
+            decideAgain(file(), profiles, names, VIDEO));
+
+for (const video of LONG)
+    await test(`recorded chunks of a ladder of ${video.ladder.length} levels: the same windows and decisions`, () =>
+        decideAgain(SHIPPED, ...PRODUCT, video));
 
 // ---- questions of every kind
 
 function question() {
-    const levels = 2 + Math.floor(random() * 11), begins = random() < 0.1; // nothing measured yet
+    const levels = among([2 + Math.floor(random() * 11), 13 + Math.floor(random() * 20)]), begins = random() < 0.1; // nothing measured yet
     const n = begins ? 0 : Math.floor(random() * 12);
     const ladder = [between(100, 600)];
-    while (ladder.length < levels) ladder.push(ladder.at(-1) * between(1.1, 2));
+    while (ladder.length < levels) ladder.push(ladder.at(-1) * (levels > 12 ? between(1.05, 1.3) : between(1.1, 2)));
     const chunks = among([0, 0, 48, 300]), chunk_s = among([1, 2, 4, 6]);
     const rate = Math.exp(between(Math.log(100), Math.log(40000)));
     const rates = Array.from({ length: n }, () => rate * between(0.3, 1.7));

@@ -61,6 +61,7 @@ export const ladders = () => [
     { name: '10 to 25', ladder: between(200, 25000, 10) },
     { name: '12 to 8', ladder: between(150, 8000, 12) },
     { name: '12 to 40', ladder: between(150, 40000, 12) },
+    { name: '20 to 4', ladder: between(150, 4000, 20) },
     { name: '20 to 12', ladder: between(150, 12000, 20) },
     { name: '20 to 40', ladder: between(150, 40000, 20) },
     { name: 'Envivio', levels: 6, video: envivio(), chunk_s: 4, most: 48 },

@@ -54,7 +54,8 @@ static void check_taught(struct world *w, const struct model_session *s,
 }
 
 /* Drawn again with what the learner sees: the same level, the same probability, to the bit. */
-static bool drawn_so(const struct world *w, const struct traj *t, int i, uint32_t mask)
+static bool drawn_so(const struct world *w, const struct traj *t, int i, uint32_t mask,
+                     int action)
 {
     const struct traj_step *s = &t->step[i];
     const float *obs = w->obs + (size_t)i * (size_t)feat_dim(FEAT_FULL);
@@ -63,7 +64,7 @@ static bool drawn_so(const struct world *w, const struct traj *t, int i, uint32_
         struct policy_choice c;
         if (w->version[k].number != s->policy) continue;
         if (!packed_decide(&c, w->version[k].packed, obs, mask, u) &&
-            c.action == s->action && c.logp == s->logp)
+            c.action == action && c.logp == s->logp)
             return true;
     }
     return false;
@@ -72,9 +73,10 @@ static bool drawn_so(const struct world *w, const struct traj *t, int i, uint32_
 static void check_drawn(struct world *w, const struct traj *t)
 {
     uint32_t mask[TRAJ_STEPS + 1];
-    traj_observe(w->obs, mask, t, FEAT_FULL);
+    int action[TRAJ_STEPS + 1];
+    bool known = traj_observe(w->obs, mask, action, t, FEAT_FULL);
     for (int i = 0; i < t->n; i++)
-        if (!drawn_so(w, t, i, mask[i]))
+        if (!known || !drawn_so(w, t, i, mask[i], action[i]))
             world_finding(w, SIM_LOGP,
                           "chunk %d, level %d: ln p = %.9g was not drawn by version %llu",
                           t->step[i].chunk, t->step[i].action, (double)t->step[i].logp,

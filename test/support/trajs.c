@@ -8,6 +8,7 @@ void trajs_make(struct traj *t, uint64_t seed, int levels, int n, bool truncated
 {
     memset(t, 0, sizeof *t);
     uint64_t i = 0;
+    int rise = levels > FEAT_LEVELS ? 3 : 8; /* points from level to level */
 #define DRAW(m) (rng_u64_at(seed, 77, i++) % (m))
     t->key = DRAW(UINT64_MAX);
     t->client = DRAW(UINT64_MAX);
@@ -19,7 +20,7 @@ void trajs_make(struct traj *t, uint64_t seed, int levels, int n, bool truncated
     for (int k = 0; k < levels; k++)
         t->view.ladder_kbps[k] = 300 * (k + 1);
     for (int k = 0; k < levels; k++)
-        t->view.points[k] = 8 * k + 1 / 3.0;
+        t->view.points[k] = rise * k + 1 / 3.0;
     t->view.chunk_s = 4;
     t->view.chunks = 200;
     t->view.buffer_max_s = 60;
@@ -33,13 +34,15 @@ void trajs_make(struct traj *t, uint64_t seed, int levels, int n, bool truncated
         d->chunk = s + 1;
         d->action = (int8_t)DRAW((uint64_t)levels);
         d->last_level = (int8_t)((int)DRAW((uint64_t)levels + 1) - 1);
+        if (levels > FEAT_LEVELS) /* these are in every window */
+            d->action = d->action % 2 && d->last_level > 0 ? d->last_level : 0;
         d->logp = -(float)DRAW(1000) / 512;
         d->policy = 1 + DRAW(9);
         d->buffer_s = (double)DRAW(60000) / 1024;
         for (int k = 0; k < levels; k++)
             d->next_bytes[k] = (uint32_t)DRAW(4000000);
         for (int k = 0; k < levels && s % 3; k++)
-            d->points.next[k] = (uint16_t)(k % 2 ? 0 : 800 * k + s + 1);
+            d->points.next[k] = (uint16_t)(k % 2 ? 0 : 100 * rise * k + s + 1);
         d->points.last = (uint16_t)(s % 3 == 2 ? 10001 - s : 0);
         if (s == n) break; /* a state without an outcome */
         d->bytes = (double)DRAW(4000000);
@@ -61,8 +64,10 @@ bool trajs_equal(const struct traj *a, const struct traj *b)
     for (size_t i = 0; i < states; i++)
         if (memcmp(&a->step[i].points, &b->step[i].points, sizeof a->step[i].points) != 0)
             return false;
-    traj_observe(x, mask, a, FEAT_FULL);
-    traj_observe(y, mask_b, b, FEAT_FULL);
+    int action[TRAJ_STEPS + 1];
+    if (!traj_observe(x, mask, action, a, FEAT_FULL) ||
+        !traj_observe(y, mask_b, action, b, FEAT_FULL))
+        return false;
     if (memcmp(mask, mask_b, states * sizeof *mask) != 0 ||
         memcmp(x, y, states * FEAT_FULL_DIM * sizeof *x) != 0)
         return false;

@@ -19,8 +19,8 @@ static void *need(void *p)
 
 static struct video *make_video(struct rng *r, uint64_t seed)
 {
-    double ladder[VIEW_LEVELS];
-    int levels = 2 + (int)rng_below(r, VIEW_LEVELS - 1);
+    double ladder[FEAT_LEVELS];
+    int levels = 2 + (int)rng_below(r, FEAT_LEVELS - 1);
     double low = rng_range(r, 100, 500), top = low * rng_range(r, 3, 40);
     for (int k = 0; k < levels; k++)
         ladder[k] = low * pow(top / low, k / (levels - 1.));

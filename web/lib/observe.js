@@ -1,6 +1,6 @@
 /**
  * observe.js - the policy's observation of a view, as the daemon computes it: the layouts of
- * src/abr/emulator/feat.h, entry by entry, in the same precision.
+ * src/abr/emulator/feat.h, entry by entry, in the same precision. A view has at most 12 levels here (window.js).
  *
  * @module abrd/observe
  */
@@ -8,7 +8,8 @@
 import { forecastOf, harmonic } from './forecast.js';
 import { planOf } from './plan.js';
 import { chunkQoe, chunkRange } from './qoe.js';
-import { HISTORY, LEVELS, lastOf, levelOf, rewardsOf } from './view.js';
+import { HISTORY, lastOf, levelOf, rewardsOf } from './view.js';
+import { SEEN } from './window.js';
 
 const RECENT = 5, UTILITIES = ['linear', 'log', 'pamoe'];
 
@@ -147,7 +148,7 @@ function observePlan(view) {
     o.set(observeFull(view));
     const session = o.subarray(FULL), put = (k, entry, x) => { o[PLAN_LEVEL + k * PER_PLAN_LEVEL + entry] = x; };
     session[3] = last < 0 ? 1 : 0;
-    session[7] = ladder.length / LEVELS;
+    session[7] = ladder.length / SEEN;
     if (inPoints) {
         session[0] = 1;
         session[1] = squash(qoe.rise, f(f(qoe.quality) + f(1e-6)));

@@ -19,6 +19,7 @@ import { offered } from './guard.js';
 import { LAYOUTS } from './observe.js';
 import { qoeOf } from './qoe.js';
 import { LEVELS, viewOf } from './view.js';
+import { SEEN, windowOf } from './window.js';
 
 const f = Math.fround;
 const WEIGHT_MAX = 8191, ENTRY_MAX = 32767, SUM_MAX = 2 ** 18; // src/nn/simd/vecmat.h
@@ -152,13 +153,14 @@ export class Policy {
      */
     decide(question, weights, seen) {
         const levels = question.ladder_kbps.length;
-        if (levels < 2 || levels > Math.min(this.actions, LEVELS))
-            throw new Error(`a ladder of ${levels} levels is not one of 2 to ${this.actions}`);
+        const most = this.actions < SEEN ? this.actions : LEVELS;
+        if (levels < 2 || levels > most) throw new Error(`a ladder of ${levels} levels is not one of 2 to ${most}`);
         const qoe = qoeOf(weights);
         if (!qoe) throw new Error('these weights are neither a profile, nor named, nor mu');
         const view = cautious(viewOf(question, qoe, seen)), there = offered(view);
-        const { expert, logits } = this.#forward(this.#observe(view));
-        const probabilities = softmax(logits, k => there[k]).slice(0, levels);
+        const shown = windowOf(view, there), { expert, logits } = this.#forward(this.#observe(shown.view));
+        const among = softmax(logits, i => there[shown.levels[i]]), probabilities = Array(levels).fill(0);
+        shown.levels.forEach((k, i) => { probabilities[k] = among[i]; });
         if (!probabilities.every(Number.isFinite)) throw new Error('the weights give no finite value');
         const level = best(probabilities);
         return { level, kbps: question.ladder_kbps[level], expert, policy: this.version, probabilities };

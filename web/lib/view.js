@@ -28,7 +28,7 @@
 import { chunkQoe, qualityCurve } from './qoe.js';
 
 /** Longest ladder, and chunks remembered. */
-export const LEVELS = 12, HISTORY = 8;
+export const LEVELS = 32, HISTORY = 8;
 
 /** As shipped: src/abr/deciders/caution.h */
 const LAMBDA = 0.5;

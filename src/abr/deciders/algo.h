@@ -35,7 +35,12 @@
 
 #include "abr/manifests/video.h"
 #include "abr/emulator/view.h"
-#include "policy/policy.h"
+
+/* What a network computed for a decision. */
+struct algo_choice {
+    int expert;
+    float value, prob[VIEW_LEVELS]; /* of each level of the ladder */
+};
 
 struct algo {
     void *self;
@@ -45,7 +50,7 @@ struct algo {
     int (*decide)(void *self, const struct view *view, const struct video *video);
     /* What a network computed for the last decision, borrowed until the next one. NULL for
      * algorithms without a network. */
-    const struct policy_choice *(*choice)(void *self);
+    const struct algo_choice *(*choice)(void *self);
     void (*free)(void *self);
 };
 

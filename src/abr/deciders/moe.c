@@ -3,6 +3,7 @@
 #include "abr/emulator/feat.h"
 #include "abr/deciders/caution.h"
 #include "abr/deciders/guard.h"
+#include "abr/deciders/window.h"
 #include "abr/deciders/first_level.h"
 #include "learn/ckpt.h"
 #include "policy/packed.h"
@@ -13,7 +14,10 @@
 struct moe {
     struct packed *packed;
     enum feat_layout layout;
-    struct policy_choice choice; /* of the last decision */
+    struct window window; /* of the last decision, as choice */
+    struct policy_choice choice;
+    int levels; /* of the ladder */
+    struct algo_choice told;
     float
         paper[FEAT_PAPER_HINT_DIM]; /* the paper's state is rolled from chunk to chunk */
 };
@@ -38,8 +42,14 @@ static uint32_t moe_offered(const struct moe *p, const struct view *v)
 {
     bool own = feat_rolled(p->layout) ||
                (p->layout != FEAT_FULL && p->layout != FEAT_PLAN && first_level_is(v));
+    return own ? feat_mask(v) : guard_greedy(v);
+}
+
+/* Those of the offered levels for which the policy was trained. */
+static uint32_t moe_trained(const struct moe *p, uint32_t offered)
+{
     uint32_t trained = (UINT32_C(1) << packed_cfg(p->packed)->actions) - 1;
-    uint32_t mask = (own ? feat_mask(v) : guard_greedy(v)) & trained;
+    uint32_t mask = offered & trained;
     return mask ? mask
                 : (trained >> 1) +
                       1; /* the best level lies above all it was trained for */
@@ -51,7 +61,9 @@ static int moe_decide(void *self, const struct view *v, const struct video *vide
     struct moe *p = self;
     struct view wary = *v;
     caution_apply(&wary, NULL, NULL);
-    v = &wary;
+    uint32_t offered = moe_offered(p, &wary);
+    p->levels = wary.levels;
+    v = window_see(&p->window, &wary, offered);
     float full[FEAT_DIM_MAX];
     const float *obs = p->paper;
     if (feat_rolled(p->layout)) {
@@ -62,15 +74,21 @@ static int moe_decide(void *self, const struct view *v, const struct video *vide
         obs = full;
     }
 
-    uint32_t mask = moe_offered(p, v);
+    uint32_t mask = moe_trained(p, window_mask(&p->window, offered));
     int rc = packed_decide(&p->choice, p->packed, obs, mask, -1);
-    return rc ? 0 : p->choice.action;
+    return rc ? 0 : window_level(&p->window, p->choice.action);
 }
 
-static const struct policy_choice *moe_choice(void *self)
+static const struct algo_choice *moe_choice(void *self)
 {
-    const struct moe *p = self;
-    return &p->choice;
+    struct moe *p = self;
+    double prob[VIEW_LEVELS];
+    p->told.expert = p->choice.expert;
+    p->told.value = p->choice.value;
+    window_spread(prob, p->levels, window_levels(&p->window), p->choice.prob);
+    for (int k = 0; k < p->levels; k++)
+        p->told.prob[k] = (float)prob[k];
+    return &p->told;
 }
 
 static int moe_load(struct moe *p, const char *path, struct err *e)

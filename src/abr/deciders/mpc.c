@@ -16,6 +16,14 @@
 static const double GRID_SHIFT = 0x1.8p32, GRID = 0x1p-20;
 static const double DOWNLOAD_MAX_S = 1e6;
 
+/* Partial plans of one length and last level that were searched. A later one with no more value and no
+ * more buffer cannot be better, and is not first of equals. */
+enum { FRONT = 16, FRONTS_FROM = 1024 };
+struct front {
+    int n, next; /* kept, and the place of the one that is replaced */
+    double value[FRONT], buffer_s[FRONT];
+};
+
 struct search {
     int levels, horizon;
     double chunk_s;
@@ -27,6 +35,9 @@ struct search {
      */
     double weight[WEIGHTS];
     double bound[WEIGHTS][MPC_HORIZON + 1][VIEW_LEVELS];
+
+    struct front *fronts; /* (horizon, levels); in use after FRONTS_FROM nodes */
+    bool fronts_ready;
 
     int first; /* first level of the partial plan in hand */
     double best;
@@ -118,8 +129,8 @@ static double ceiling(const struct search *s, const struct node *n, int j)
     return n->value + most;
 }
 
-/* The value of the plan that follows the highest ceiling at every step. */
-static double dive(const struct search *s, struct node n)
+/* The value of the plan that follows the highest ceiling at every step. *first: its first level. */
+static double dive(int *first, const struct search *s, struct node n)
 {
     for (int j = 0; j < s->horizon; j++) {
         struct node best = {0};
@@ -133,12 +144,33 @@ static double dive(const struct search *s, struct node n)
             }
         }
         n = best;
+        if (j == 0) *first = n.last;
     }
     return n.value;
 }
 
+/* Whether a plan that was searched before n is as good in every respect; keeps n if not. */
+static bool dominated(struct search *s, const struct node *n, int j)
+{
+    if (!s->fronts_ready) {
+        s->fronts_ready = true;
+        for (int i = 0; i < s->horizon * s->levels; i++)
+            s->fronts[i].n = s->fronts[i].next = 0;
+    }
+    struct front *f = &s->fronts[j * s->levels + n->last];
+    for (int i = 0; i < f->n; i++)
+        if (f->value[i] >= n->value && f->buffer_s[i] >= n->buffer_s) return true;
+    f->value[f->next] = n->value;
+    f->buffer_s[f->next] = n->buffer_s;
+    f->next = (f->next + 1) % FRONT;
+    if (f->n < FRONT) f->n++;
+    return false;
+}
+
 static void visit(struct search *s, const struct node *n, int j)
 {
+    if (s->nodes >= MPC_NODES) return;
+    if (s->nodes >= FRONTS_FROM && j > 0 && dominated(s, n, j)) return;
     for (int k = 0; k < s->levels; k++) {
         if (j == 0) s->first = k;
         struct node next = child(s, n, j, k);
@@ -156,8 +188,14 @@ struct mpc_answer mpc_plan(const struct mpc_task *task)
 {
     assert(task->levels >= 1 && task->levels <= VIEW_LEVELS);
     assert(task->horizon >= 1 && task->horizon <= MPC_HORIZON);
-    struct search s = {
-        .levels = task->levels, .horizon = task->horizon, .chunk_s = task->chunk_s};
+    struct front fronts[MPC_HORIZON * VIEW_LEVELS];
+    struct search s; /* 16 kB: what is used of it is set below */
+    s.fronts = fronts;
+    s.fronts_ready = false;
+    s.levels = task->levels;
+    s.horizon = task->horizon;
+    s.chunk_s = task->chunk_s;
+    s.nodes = 0;
     for (int j = 0; j < s.horizon; j++)
         for (int k = 0; k < s.levels; k++)
             s.download_s[j][k] = task->download_s[j][k];
@@ -166,7 +204,7 @@ struct mpc_answer mpc_plan(const struct mpc_task *task)
 
     struct node root = {0, task->buffer_s, s.levels};
     /* one unit below an existing plan, so that the first of equally good plans is still found */
-    s.best = dive(&s, root) - GRID;
+    s.best = dive(&s.best_first, &s, root) - GRID;
     visit(&s, &root, 0);
     return (struct mpc_answer){s.best_first, s.best, s.nodes};
 }

@@ -12,7 +12,7 @@ enum {
     SESSION = 28,
     AT_WEIGHTS = 10, /* weights and utility */
     AT_LAST = SESSION,
-    AT_THROUGHPUT = AT_LAST + VIEW_LEVELS,
+    AT_THROUGHPUT = AT_LAST + FEAT_LEVELS,
     AT_DOWNLOAD = AT_THROUGHPUT + VIEW_HISTORY,
     AT_LEVEL = AT_DOWNLOAD + VIEW_HISTORY,
     PER_LEVEL = 6,
@@ -27,8 +27,8 @@ enum {
     PLANS = 4 /* quantiles shown */
 };
 
-_Static_assert(AT_LEVEL + VIEW_LEVELS * PER_LEVEL == FEAT_FULL_DIM, "layout and header");
-_Static_assert(AT_PLAN_LEVEL + VIEW_LEVELS * PER_PLAN_LEVEL == FEAT_PLAN_DIM,
+_Static_assert(AT_LEVEL + FEAT_LEVELS * PER_LEVEL == FEAT_FULL_DIM, "layout and header");
+_Static_assert(AT_PLAN_LEVEL + FEAT_LEVELS * PER_PLAN_LEVEL == FEAT_PLAN_DIM,
                "layout and header");
 _Static_assert(6 * PAPER_COLS == FEAT_PAPER_DIM, "layout and header");
 
@@ -136,7 +136,7 @@ void feat_name(char *out, size_t size, enum feat_layout layout, int index)
 
 uint32_t feat_mask(const struct view *v)
 {
-    return (UINT32_C(1) << v->levels) - 1;
+    return UINT32_MAX >> (32 - v->levels); /* levels >= 2: no shift by 32 */
 }
 
 static double clip(double x, double lo, double hi)
@@ -168,9 +168,9 @@ static float squash(double x, float half)
 }
 
 /* the same for values that are already bounded: one loop over all levels, with parallel divisions */
-static void squash_all(float x[VIEW_LEVELS * TIMES], float half)
+static void squash_all(float x[FEAT_LEVELS * TIMES], float half)
 {
-    for (int i = 0; i < VIEW_LEVELS * TIMES; i++)
+    for (int i = 0; i < FEAT_LEVELS * TIMES; i++)
         x[i] = x[i] / (x[i] + half);
 }
 
@@ -211,7 +211,7 @@ struct basis {
     double top, per_top; /* kbit/s and its inverse */
     double share[3], scale;
     double mean, low; /* throughput estimates [kbit/s]; 0 = nothing measured */
-    double bytes[VIEW_LEVELS];
+    double bytes[FEAT_LEVELS];
 };
 
 /* Harmonic mean of up to five entries before `end`, from their inverses. */
@@ -379,8 +379,8 @@ static void observe_levels(float *o, const struct view *v, const struct basis *b
     double per_mean = b->mean > 0.0 ? 8e-3 / b->mean : 0.0;
     double per_low = b->low > 0.0 ? 8e-3 / b->low : 0.0;
     float chunk_s = (float)v->chunk_s;
-    float times[VIEW_LEVELS * TIMES] = {0.0f};
-    double smooth[VIEW_LEVELS]; /* rewards without a stall */
+    float times[FEAT_LEVELS * TIMES] = {0.0f};
+    double smooth[FEAT_LEVELS]; /* rewards without a stall */
     view_rewards(smooth, v, VIEW_LAST);
     for (int k = 0; k < v->levels; k++) {
         double mean_s = b->bytes[k] * per_mean, low_s = b->bytes[k] * per_low;
@@ -441,7 +441,7 @@ static void observe_plan(float *o, const struct view *v)
     float *level = o + AT_PLAN_LEVEL;
     memset(o + FEAT_FULL_DIM, 0, (FEAT_PLAN_DIM - FEAT_FULL_DIM) * sizeof *o);
     o += FEAT_FULL_DIM;
-    o[7] = (float)v->levels / VIEW_LEVELS;
+    o[7] = (float)v->levels / FEAT_LEVELS;
     o[3] = v->last_level < 0;
     if (q->utility == QOE_POINTS) {
         o[0] = 1.0f;
@@ -478,7 +478,7 @@ static void observe_plan(float *o, const struct view *v)
 static void hide_viewer(float *o)
 {
     memset(o + AT_WEIGHTS, 0, N_WEIGHTS * sizeof *o);
-    for (int k = 0; k < VIEW_LEVELS; k++) {
+    for (int k = 0; k < FEAT_LEVELS; k++) {
         float *level = o + AT_LEVEL + k * PER_LEVEL;
         memset(level + AT_REWARD, 0, (PER_LEVEL - AT_REWARD) * sizeof *o);
     }
@@ -539,7 +539,7 @@ void feat_paper_hint(float out[FEAT_PAPER_HINT_DIM - FEAT_PAPER_DIM],
 
 void feat_observe(float *obs, enum feat_layout layout, const struct view *v)
 {
-    assert(v->levels >= 2 && v->levels <= VIEW_LEVELS && v->last_level < v->levels);
+    assert(v->levels >= 2 && v->levels <= FEAT_LEVELS && v->last_level < v->levels);
     if (feat_rolled(layout)) {
         observe_paper(obs, v);
         if (layout == FEAT_PAPER_HINT) feat_paper_hint(obs + FEAT_PAPER_DIM, v);

@@ -10,7 +10,8 @@
  *   56 72  per level k, 6 each: rate share of the top; predicted download time; predicted
  *          stall and one-step reward, at the mean and at the cautious estimate
  * Entries of levels that do not exist are zero. Everything is relative to the ladder's top rate and to
- * the chunk's length, so one policy can serve ladders that it was not trained on.
+ * the chunk's length, so one policy can serve ladders that it was not trained on. A view has at most
+ * FEAT_LEVELS levels here; abr/deciders/window.h chooses them from a longer ladder.
  *
  * Throughput estimates: the harmonic mean of the last 5 chunks, and the cautious one, which divides it
  * by 1 + the worst relative error that the same rule made in the history (RobustMPC, Yin et al.,
@@ -48,6 +49,7 @@
 
 enum feat_layout { FEAT_FULL, FEAT_PAPER, FEAT_BLIND, FEAT_PAPER_HINT, FEAT_PLAN };
 
+#define FEAT_LEVELS 12 /* most levels of an observation, and actions of a policy */
 #define FEAT_FULL_DIM 128
 #define FEAT_PLAN_DIM 208
 #define FEAT_DIM_MAX FEAT_PLAN_DIM
@@ -68,7 +70,8 @@ int feat_layout_parse(enum feat_layout *out, const char *name, struct err *e)
 /* The name of entry `index`, e.g. "level3.stall_cautious". */
 void feat_name(char *out, size_t size, enum feat_layout layout, int index);
 
-/* obs: (feat_dim). Every entry is finite for any view within the limits of view.h. */
+/* obs: (feat_dim). Every entry is finite for any view within the limits of view.h, of at most
+ * FEAT_LEVELS levels. */
 void feat_observe(float *obs, enum feat_layout layout, const struct view *v);
 
 /* FEAT_PAPER: advances `state` (48, zeros before the first call) to the view v. */
@@ -81,7 +84,7 @@ void feat_paper_hint(float out[FEAT_PAPER_HINT_DIM - FEAT_PAPER_DIM],
 /* The plan that FEAT_PLAN shows: a level is held for 40 s. */
 struct plan_cfg feat_plan_cfg(const struct view *v);
 
-/* Bit k set: level k exists. */
+/* Bit k set: level k of the view exists. Up to VIEW_LEVELS. */
 uint32_t feat_mask(const struct view *v);
 
 /* Rewards are divided by this before training:

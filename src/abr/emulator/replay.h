@@ -36,7 +36,7 @@ struct replay_step {
     double throughput_kbps;
     double reward;
     const struct view *view; /* of the decision; borrowed during the call */
-    const struct policy_choice
+    const struct algo_choice
         *choice; /* of a network, else NULL; borrowed during the call */
 };
 

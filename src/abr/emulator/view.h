@@ -13,7 +13,7 @@
 
 #include <stdint.h>
 
-#define VIEW_LEVELS 12 /* longest ladder */
+#define VIEW_LEVELS 32 /* longest ladder */
 #define VIEW_HISTORY 8 /* chunks remembered */
 
 /* Limits of values from outside. They suit any player, and everything computed from such values

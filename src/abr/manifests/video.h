@@ -27,7 +27,7 @@
  * be missing. Heights for the curve are @height with @width, and RESOLUTION.
  *
  * Shapes: bytes is (chunks, levels), row-major. Levels ascend strictly in kbps.
- * Limits: 2 to 12 levels, chunks of 1 to 10 s, 1 to 100,000 chunks.
+ * Limits: 2 to 32 levels, chunks of 1 to 10 s, 1 to 100,000 chunks.
  * Errors: ERR_IO, ERR_ABSENT, ERR_INVALID, ERR_RANGE, ERR_MEMORY; e->field is "file:line".
  * Ownership: video_load and video_new return an owned struct; video_free(NULL) is legal.
  * Threads: shared read-only after construction. */

@@ -4,6 +4,7 @@
 #include "abr/deciders/first_level.h"
 #include "abr/deciders/guard.h"
 #include "abr/deciders/hold.h"
+#include "abr/deciders/window.h"
 #include "base/rng.h"
 
 #include <assert.h>
@@ -298,23 +299,56 @@ static int tag_of(const struct abr_env *m)
                                                       : s->tag;
 }
 
+/* What the learner sees, and the levels that it is offered. A live stream shows no end. */
+static const struct view *abr_env_see(struct window *w, struct view *live, uint32_t *mask,
+                                      const struct abr_env *m)
+{
+    const struct view *v = &m->s.player.view;
+    uint32_t offered = guard_levels(v);
+    if (m->s.live && !feat_rolled(m->cfg->layout)) {
+        *live = *v;
+        live->chunks = 0;
+        v = live;
+    }
+    v = window_see(w, v, offered);
+    *mask = window_mask(w, offered);
+    return v;
+}
+
+/* The level of an action. */
+static int abr_env_level(const struct abr_env *m, int action)
+{
+    if (m->s.player.view.levels <= FEAT_LEVELS) return action;
+    struct window w;
+    struct view live;
+    uint32_t mask;
+    (void)abr_env_see(&w, &live, &mask, m);
+    return window_level(&w, action);
+}
+
 static void observe(struct abr_env *m, struct env_out *out)
 {
     struct state *s = &m->s;
-    out->mask = guard_levels(&s->player.view);
+    struct window w;
+    struct view live;
+    const struct view *v = abr_env_see(&w, &live, &out->mask, m);
     out->tag = tag_of(m);
     if (feat_rolled(m->cfg->layout)) {
         memcpy(out->obs, s->paper, sizeof s->paper);
         if (m->cfg->layout == FEAT_PAPER_HINT)
-            feat_paper_hint(out->obs + FEAT_PAPER_DIM, &s->player.view);
-    } else if (s->live) {
-        struct view v = s->player.view;
-        v.chunks = 0;
-        feat_observe(out->obs, m->cfg->layout, &v);
+            feat_paper_hint(out->obs + FEAT_PAPER_DIM, v);
     } else {
-        feat_observe(out->obs, m->cfg->layout, &s->player.view);
+        feat_observe(out->obs, m->cfg->layout, v);
     }
     if (m->cfg->privileged) observe_ahead(out->priv, m);
+}
+
+static void abr_env_push(struct abr_env *m)
+{
+    struct window w;
+    struct view live;
+    uint32_t mask;
+    feat_paper_push(m->s.paper, abr_env_see(&w, &live, &mask, m));
 }
 
 static bool abr_env_fetch(struct abr_env *m, int level)
@@ -322,7 +356,7 @@ static bool abr_env_fetch(struct abr_env *m, int level)
     bool over = player_step(&m->s.player, level, noise_of(m));
     /* behind the end the authors' environment shows the next episode's buffer */
     if (over && feat_rolled(m->cfg->layout)) m->s.player.view.buffer_s = 0.0;
-    if (feat_rolled(m->cfg->layout)) feat_paper_push(m->s.paper, &m->s.player.view);
+    if (feat_rolled(m->cfg->layout)) abr_env_push(m);
     return over;
 }
 
@@ -360,7 +394,7 @@ static void env_reset(void *self, struct env_out *out)
     if (!chance(&s->rng, m->cfg->choose_first)) {
         abr_env_fetch(m, abr_env_first_level(m));
     } else if (feat_rolled(m->cfg->layout)) {
-        feat_paper_push(s->paper, &s->player.view);
+        abr_env_push(m);
     }
     observe(m, out);
 }
@@ -388,7 +422,7 @@ static void env_step(void *self, int action, struct env_out *out)
 {
     struct abr_env *m = self;
     struct state *s = &m->s;
-    bool over = abr_env_fetch(m, action);
+    bool over = abr_env_fetch(m, abr_env_level(m, action));
     double reward = reward_of(m);
 
     s->steps++;
@@ -400,9 +434,8 @@ static void env_step(void *self, int action, struct env_out *out)
 }
 
 /* The plan that the layout shows, else RobustMPC; for the viewer's own weights. */
-static int env_advise(void *self)
+static int abr_env_advised(struct abr_env *m)
 {
-    struct abr_env *m = self;
     const struct view *v = &m->s.player.view;
     if (m->cfg->layout == FEAT_PLAN) {
         struct plan_cfg cfg = feat_plan_cfg(v);
@@ -415,6 +448,21 @@ static int env_advise(void *self)
     if (kbps <= 0.0) return 0;
     struct mpc_task task = mpc_task(v, m->world.video, &v->qoe, kbps);
     return mpc_plan(&task).level;
+}
+
+/* The action of that level, or of the next lower one that the learner sees and is offered. */
+static int env_advise(void *self)
+{
+    struct abr_env *m = self;
+    int level = abr_env_advised(m), action = FEAT_LEVELS - 1;
+    if (m->s.player.view.levels <= FEAT_LEVELS) return level;
+    struct window w;
+    struct view live;
+    uint32_t mask;
+    (void)abr_env_see(&w, &live, &mask, m);
+    while (action > 0 && (window_level(&w, action) > level || !(mask >> action & 1)))
+        action--;
+    return action;
 }
 
 static void env_peek(const void *self, int action, struct env_out *out)
@@ -465,7 +513,7 @@ struct env abr_env_new(const struct abr_env_cfg *cfg, const struct worlds *world
         .self = m,
         .spec = {.obs_dim = feat_dim(cfg->layout),
                  .priv_dim = cfg->privileged ? ABR_ENV_PRIV : 0,
-                 .actions = VIEW_LEVELS,
+                 .actions = FEAT_LEVELS,
                  .tags = abr_env_tags(cfg)},
         .reset = env_reset,
         .step = env_step,

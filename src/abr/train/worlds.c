@@ -1,5 +1,7 @@
 #include "abr/train/worlds.h"
 
+#include "abr/emulator/feat.h"
+
 #include "abr/traces/gen.h"
 #include "abr/traces/splice.h"
 #include "base/bytes.h"
@@ -74,7 +76,7 @@ static struct video *draw_video(struct rng *r, uint64_t seed, struct err *e)
 {
     static const double chunk_s[] = {1, 2, 2, 3, 4, 4, 5, 6, 8, 10};
     double ladder[VIEW_LEVELS], seconds = chunk_s[rng_below(r, 10)];
-    int levels = 2 + (int)rng_below(r, VIEW_LEVELS - 1);
+    int levels = 2 + (int)rng_below(r, FEAT_LEVELS - 1);
     int chunks = (int)(rng_range(r, 100.0, 240.0) / seconds);
     double top = 700.0 * exp(rng_uniform(r) * log(45000.0 / 700.0));
     double most = levels < 4 ? 8.0 : 100.0, least = levels < 4 ? 1.5 : 4.0;

@@ -1,6 +1,6 @@
 #include "cli/eval/trajectories.h"
 
-#include "abr/emulator/feat.h"
+#include "abr/deciders/window.h"
 #include "base/text.h"
 
 #include <errno.h>
@@ -110,7 +110,7 @@ void trajectories_of(struct trajectories *t, const char *policy, const char *pro
 
 static void put_csv(struct trajectories *t, const struct replay_step *s)
 {
-    const struct policy_choice *c = s->choice;
+    const struct algo_choice *c = s->choice;
     fprintf(t->f, "%s,%s,%s,%d,%d,%.9g,%lld,%.9g,%.9g,%.9g,%.9g,%.9g,%.9g,%.9g",
             t->policy, t->profile, t->trace, s->chunk, s->level, s->kbps,
             (long long)s->bytes, s->start_s, s->download_s, s->throughput_kbps,
@@ -127,7 +127,7 @@ static void put_csv(struct trajectories *t, const struct replay_step *s)
     }
     if (t->with & TRAJECTORIES_OBS) {
         float obs[FEAT_FULL_DIM];
-        feat_observe(obs, FEAT_FULL, s->view);
+        window_observe(obs, FEAT_FULL, s->view);
         for (int i = 0; i < FEAT_FULL_DIM; i++)
             fprintf(t->f, ",%.9g", (double)obs[i]);
     }
@@ -144,7 +144,7 @@ static void put_array(FILE *f, const char *name, const float *x, int n)
 
 static void put_json(struct trajectories *t, const struct replay_step *s)
 {
-    const struct policy_choice *c = s->choice;
+    const struct algo_choice *c = s->choice;
     fprintf(
         t->f,
         "{\"policy\": %s, \"profile\": %s, \"trace\": %s, \"chunk\": %d, \"level\": %d, "
@@ -162,7 +162,7 @@ static void put_json(struct trajectories *t, const struct replay_step *s)
     }
     if (t->with & TRAJECTORIES_OBS) {
         float obs[FEAT_FULL_DIM];
-        feat_observe(obs, FEAT_FULL, s->view);
+        window_observe(obs, FEAT_FULL, s->view);
         put_array(t->f, "obs", obs, FEAT_FULL_DIM);
     }
     fputs("}\n", t->f);

@@ -12,7 +12,8 @@
  *   expert, value, prob0 ... of a network: its expert, the critic's value (in units of rewards
  *                            as feat.h scales them), and the probability of each level
  * and with TRAJECTORIES_OBS
- *   obs0 ... obs127          the observation before the choice, FEAT_FULL of abr/emulator/feat.h
+ *   obs0 ... obs127          the observation before the choice, FEAT_FULL of abr/emulator/feat.h; of a
+ *                            long ladder that of abr/deciders/window.h
  * In JSON prob and obs are arrays. A value that a policy does not have (probabilities of mpc) is empty
  * in CSV and null in JSON. Numbers carry 9 significant digits, enough for a float.
  *

@@ -1,5 +1,6 @@
 #include "lab/gates/arrivals.h"
 
+#include "abr/deciders/window.h"
 #include "abr/train/abr_env.h"
 
 #include <assert.h>
@@ -105,7 +106,7 @@ struct env arrivals_env(void *ctx, uint64_t id, struct err *e)
 /* The observation for a head. */
 static void blind(float *x, const struct env *env)
 {
-    feat_observe(x, FEAT_BLIND, &abr_env_player(env)->view);
+    window_observe(x, FEAT_BLIND, &abr_env_player(env)->view);
 }
 
 /* The class with the highest mean score over the session so far. */
@@ -134,7 +135,7 @@ static void take_for(float *obs, int kind, const struct env *env)
 {
     struct view v = abr_env_player(env)->view;
     v.qoe = arrivals_kinds[kind].qoe;
-    feat_observe(obs, FEAT_FULL, &v);
+    window_observe(obs, FEAT_FULL, &v);
 }
 
 struct tally {

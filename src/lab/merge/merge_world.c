@@ -1,6 +1,7 @@
 #include "lab/merge/merge_world.h"
 
 #include "abr/deciders/oracle.h"
+#include "abr/deciders/window.h"
 #include "abr/emulator/player.h"
 #include "base/pool.h"
 #include "base/rng.h"
@@ -86,11 +87,14 @@ static int play_session(const struct merge_world *w, int s, const struct playing
     for (int chunks = 0;; chunks++) {
         uint32_t levels = feat_mask(&p.view);
         struct policy_choice choice = {0};
-        if (how->policy) feat_observe(obs, how->layout, &p.view);
-        if (how->mask) *how->mask = levels;
+        struct window window;
+        const struct view *seen = window_see(&window, &p.view, levels);
+        uint32_t mask = window_mask(&window, levels);
+        if (how->policy) feat_observe(obs, how->layout, seen);
+        if (how->mask) *how->mask = mask;
         if (p.view.chunk >= how->stop) return chunks;
-        int rc = how->policy ? packed_decide(&choice, how->policy, obs, levels, -1) : 0;
-        bool end = player_step(&p, rc ? 0 : choice.action, 1);
+        int rc = how->policy ? packed_decide(&choice, how->policy, obs, mask, -1) : 0;
+        bool end = player_step(&p, rc ? 0 : window_level(&window, choice.action), 1);
         if (how->qoe) add_rewards(how->qoe, &p);
         if (end) return chunks + 1;
     }

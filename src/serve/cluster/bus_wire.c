@@ -11,8 +11,10 @@
 #include "serve/session/limits.h"
 
 enum {
-    FORM_TRAJ = 4,  /* the newest form of a trajectory */
+    FORM_TRAJ = 6,  /* the newest form of a trajectory */
+    FORM_LONG = 5,  /* the first with more than LEVELS_SHORT levels */
     FORM_UNITS = 3, /* the first with points, all weights and ceilings */
+    LEVELS_SHORT = 12,
     FORM_COMMON = 2,
     NOTE_BYTES = 80,
     COMMON_HEAD = 24,
@@ -74,9 +76,10 @@ static void pass_head(struct pack *p, struct traj *t, struct bus_wire_id *id, in
 }
 
 /* What is the same in all steps. */
-static void pass_view(struct pack *p, struct view *v, bool units)
+static void pass_view(struct pack *p, struct view *v, int form)
 {
-    pack_small(p, &v->levels, 2, VIEW_LEVELS);
+    bool units = form >= FORM_UNITS;
+    pack_small(p, &v->levels, 2, form < FORM_LONG ? LEVELS_SHORT : VIEW_LEVELS);
     for (int k = 0; k < v->levels; k++)
         pack_real(p, &v->ladder_kbps[k]);
     for (int k = 0; k < v->levels && units; k++)
@@ -160,7 +163,7 @@ static void pass_traj(struct pack *p, struct traj *t, struct bus_wire_id *id, in
 {
     bool units = form >= FORM_UNITS;
     pass_head(p, t, id, form);
-    pass_view(p, &t->view, units);
+    pass_view(p, &t->view, form);
     pass_measured(p, &t->before);
     /* the state after the last step has no outcome */
     for (int i = 0; p->ok && i < traj_states(t); i++)
@@ -171,7 +174,8 @@ size_t bus_wire_put_traj(void *out, const struct traj *t, struct bus_wire_id id)
 {
     unsigned char *body = (unsigned char *)out + ENVELOPE_HEAD;
     struct pack p = pack_writer(body, BUS_WIRE_TRAJ_MAX - ENVELOPE_HEAD);
-    int form = t->added_id ? FORM_TRAJ : FORM_UNITS;
+    int form = t->view.levels > LEVELS_SHORT ? FORM_LONG : FORM_UNITS;
+    form += t->added_id != 0;
     pass_traj(&p, (struct traj *)(uintptr_t)t, &id, form); /* which a writer only reads */
     assert(p.ok);
     return envelope_seal(out, ENVELOPE_TRAJ, form, pack_done(&p, body));

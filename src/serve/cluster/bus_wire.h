@@ -3,7 +3,8 @@
  * A trajectory names its maker, a node, and a number that counts up from 1 for each maker. By these
  * the learner counts each one once (dedup.h). A step of six levels takes about 70 bytes, 85 if the
  * quality of its chunk is known. Forms 1 and 2, of older nodes, have no quality and only the papers'
- * weights; they are read and not written. So are common settings of form 1.
+ * weights; they are read and not written. So are common settings of form 1. Ladders of more than 12
+ * levels travel in forms 5 and 6, which older learners refuse.
  *
  * Weights are a note, the state of the de-duplication (dedup.h) and a checkpoint without optimiser
  * (learn/ckpt.h), which has a checksum of its own. The note says in which term a learner published
@@ -22,7 +23,7 @@
 
 /* The longest trajectory: TRAJ_STEPS + 1 steps of VIEW_LEVELS. */
 #define BUS_WIRE_TRAJ_MAX \
-    (ENVELOPE_HEAD + 532 + (TRAJ_STEPS + 1) * (49 + 6 * VIEW_LEVELS))
+    (ENVELOPE_HEAD + 340 + 16 * VIEW_LEVELS + (TRAJ_STEPS + 1) * (49 + 6 * VIEW_LEVELS))
 #define BUS_WIRE_NAME 64
 
 /* Which trajectory. */

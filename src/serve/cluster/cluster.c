@@ -176,7 +176,7 @@ static int cluster_open(void **self, struct service *s, const void *settings,
     if (c->role == ROLE_DECIDE) return cluster_open_decide(s, e);
     c->dedup = dedup_new(e);
     if (!c->dedup) return ERR_MEMORY;
-    return bus_nats_receiver(&s->bus, c->nats, c->dedup, POLICY_ACTIONS, e);
+    return bus_nats_receiver(&s->bus, c->nats, c->dedup, VIEW_LEVELS, e);
 }
 
 /* ---- published weights ---- */

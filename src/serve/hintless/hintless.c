@@ -1,5 +1,6 @@
 #include "serve/hintless/hintless.h"
 
+#include "abr/deciders/window.h"
 #include "abr/merge_score.h"
 #include "base/bytes.h"
 #include "base/pack.h"
@@ -345,7 +346,7 @@ static bool identify_viewer(struct qoe *out, struct hintless *u,
     if (!known && !t->head_ready) return false;
 
     if (t->head_ready) {
-        feat_observe(d->obs, FEAT_BLIND, view);
+        window_observe(d->obs, FEAT_BLIND, view);
         (void)identity_posterior(p, d->head, d->obs, p);
     }
     for (int v = 0; v < t->tasks; v++)
@@ -401,7 +402,7 @@ bool hintless_watches(const struct hintless *u, uint64_t key, int chunk)
 void hintless_watch(struct hintless *u, struct hintless_worker *d,
                     const uint8_t id[TRACK_ID], bool hinted, const struct view *view)
 {
-    feat_observe(d->obs, FEAT_BLIND, view);
+    window_observe(d->obs, FEAT_BLIND, view);
     pthread_mutex_lock(&u->lock);
     struct watched *w = table_get(u->watched, id);
     if (!w && !(hinted && u->watched_hinted >= HINTLESS_WATCHED / 2))

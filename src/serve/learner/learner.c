@@ -157,14 +157,14 @@ void learner_free(struct learner *l)
 static void add(struct learner *l)
 {
     const struct traj *t = &l->traj;
-    if (t->view.levels > l->shape.actions) { /* of a node with another policy */
+    /* of a node with another policy, or with other rules */
+    if (!decide_serves(&l->shape, t->view.levels) ||
+        !traj_observe(l->obs, l->mask, l->action, t, l->layout)) {
         atomic_fetch_add(&l->misfits, 1);
         return;
     }
-    traj_observe(l->obs, l->mask, t, l->layout);
     uint64_t oldest = UINT64_MAX;
     for (int i = 0; i < t->n; i++) {
-        l->action[i] = t->step[i].action;
         l->logp[i] = t->step[i].logp;
         l->reward[i] = traj_reward(t, i, l->layout);
         if (t->step[i].policy < oldest) oldest = t->step[i].policy;

@@ -88,7 +88,8 @@ bool learner_published(const struct learner *l);
 const struct policy *learner_policy(const struct learner *l);
 
 void learner_stats(struct learner *l, struct online_stats *out);
-/* Ignored trajectories, with more levels than the policy has actions. Any thread. */
+/* Ignored trajectories: with more levels than the policy can decide on, or decided by other rules
+ * (traj_observe). Any thread. */
 uint64_t learner_misfits(const struct learner *l);
 /* Of the last measured weights: by a published update, or by learner_look. */
 void learner_vitals(struct learner *l, struct vitals_stats *out);

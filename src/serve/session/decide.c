@@ -1,13 +1,14 @@
 #include "serve/session/decide.h"
 
 #include "abr/deciders/guard.h"
+#include "abr/deciders/window.h"
 #include "base/rng.h"
 
 int decide_layout(enum feat_layout *out, const struct policy_cfg *cfg, struct err *e)
 {
-    if (cfg->actions < 2 || cfg->actions > VIEW_LEVELS)
+    if (cfg->actions < 2 || cfg->actions > FEAT_LEVELS)
         return err_set(e, ERR_INVALID, "the policy has %d actions, not 2 .. %d",
-                       cfg->actions, VIEW_LEVELS);
+                       cfg->actions, FEAT_LEVELS);
     if (cfg->obs_dim == feat_dim(FEAT_PLAN)) {
         *out = FEAT_PLAN;
     } else if (cfg->obs_dim == feat_dim(FEAT_FULL)) {
@@ -27,6 +28,11 @@ int decide_init(struct decider *d, const struct policy_cfg *cfg, struct err *e)
 {
     *d = (struct decider){0};
     return decide_layout(&d->layout, cfg, e);
+}
+
+bool decide_serves(const struct policy_cfg *cfg, int levels)
+{
+    return levels <= cfg->actions || cfg->actions == FEAT_LEVELS;
 }
 
 double decide_secret_draw(const uint8_t secret[SIPHASH_KEY], uint64_t key,
@@ -50,9 +56,11 @@ double decide_draw(uint64_t seed, uint64_t key, int chunk)
 }
 
 static void decide_tell(struct verdict *out, const struct policy_choice *c, bool ok,
-                        uint64_t version, const struct view *v, uint32_t levels, double u)
+                        uint64_t version, const struct view *v, const struct window *w,
+                        uint32_t levels, double u)
 {
-    *out = (struct verdict){.level = c->action,
+    *out = (struct verdict){.level = window_level(w, c->action),
+                            .seen = window_levels(w),
                             .expert = ok ? c->expert : -1,
                             .logp = c->logp,
                             .value = c->value,
@@ -61,8 +69,8 @@ static void decide_tell(struct verdict *out, const struct policy_choice *c, bool
                             .policy = version,
                             .sampled = ok && u >= 0,
                             .guarded = levels != feat_mask(v)};
-    for (int k = 0; k < v->levels; k++)
-        out->prob[k] = c->prob[k];
+    for (int i = 0; i < (w->n ? w->n : v->levels); i++)
+        out->prob[i] = c->prob[i];
 }
 
 static uint32_t offered(const struct view *v, double u)
@@ -73,10 +81,11 @@ static uint32_t offered(const struct view *v, double u)
 bool decide(struct verdict *out, const struct packed *s, struct decider *d,
             const struct view *v, double u)
 {
-    feat_observe(d->obs, d->layout, v);
-    struct policy_choice choice;
     uint32_t levels = offered(v, u);
-    bool ok = packed_decide(&choice, s, d->obs, levels, u) == 0;
-    decide_tell(out, &choice, ok, packed_version(s), v, levels, u);
+    struct window w;
+    struct policy_choice choice;
+    feat_observe(d->obs, d->layout, window_see(&w, v, levels));
+    bool ok = packed_decide(&choice, s, d->obs, window_mask(&w, levels), u) == 0;
+    decide_tell(out, &choice, ok, packed_version(s), v, &w, levels, u);
     return ok;
 }

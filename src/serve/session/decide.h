@@ -24,6 +24,10 @@ int decide_layout(enum feat_layout *out, const struct policy_cfg *cfg, struct er
 int decide_init(struct decider *d, const struct policy_cfg *cfg, struct err *e)
     __attribute__((warn_unused_result));
 
+/* Whether the policy decides for ladders of so many levels. One with FEAT_LEVELS actions does for any
+ * (abr/deciders/window.h). */
+bool decide_serves(const struct policy_cfg *cfg, int levels);
+
 /* Uniform in [0, 1), keyed by a secret (base/siphash.h): keys and many answers do not reveal another
  * draw. counter: the chunk; UINT64_MAX: whether the session explores. The two below need no secret. */
 double decide_secret_draw(const uint8_t secret[SIPHASH_KEY], uint64_t key,

@@ -350,7 +350,7 @@ struct service_stats {
         abandoned, /* underway: questions about chunks being fetched; those abandoned */
         checkpoints_refused, /* damaged at the start */
         files_missing,       /* missing in the data folder at the start */
-        misfits; /* trajectories with more levels than the policy has actions */
+        misfits;             /* trajectories that the learner ignored (learner_misfits) */
     uint64_t
         not_finite; /* decisions for the lowest level because weights were not finite */
     int sessions_live;

@@ -10,6 +10,7 @@
 
 #include "abr/deciders/abandon.h"
 #include "abr/deciders/first_level.h"
+#include "abr/deciders/window.h"
 #include "abr/emulator/quality.h"
 #include "base/rng.h"
 #include "serve/parts.h"
@@ -175,7 +176,7 @@ static int make_row(struct track_row *row, struct service_worker *w,
     struct service *s = w->service;
     int rc = limits_open(in, e);
     if (rc) return rc;
-    if (in->levels > s->policy_cfg.actions)
+    if (!decide_serves(&s->policy_cfg, in->levels))
         return err_field(e, ERR_RANGE, "ladder_kbps",
                          "has %d levels, the policy supports at most %d", in->levels,
                          s->policy_cfg.actions);
@@ -357,7 +358,7 @@ int service_decide(struct answer *out, struct service *s, struct service_worker 
 {
     int rc = limits_view(view, e);
     if (rc) return rc;
-    if (view->levels > s->policy_cfg.actions)
+    if (!decide_serves(&s->policy_cfg, view->levels))
         return err_field(e, ERR_RANGE, "ladder_kbps",
                          "has %d levels, the policy supports at most %d", view->levels,
                          s->policy_cfg.actions);
@@ -391,8 +392,7 @@ int service_decide(struct answer *out, struct service *s, struct service_worker 
                            .by = v.by,
                            .value = (double)v.value,
                            .entropy = (double)v.entropy};
-    for (int k = 0; k < view->levels; k++)
-        out->prob[k] = (double)v.prob[k];
+    window_spread(out->prob, view->levels, v.seen, v.prob);
     return 0;
 }
 

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "abr/deciders/window.h"
 #include "base/rng.h"
 #include "serve/session/limits.h"
 
@@ -33,8 +34,7 @@ void track_answer(struct answer *out, const struct step *s, const struct track_r
                            .sampled = s->flags & STEP_SAMPLED,
                            .guarded = s->flags & STEP_GUARDED,
                            .by = track_by(s)};
-    for (int k = 0; k < row->levels; k++)
-        out->prob[k] = (double)s->prob[k];
+    window_spread(out->prob, row->levels, s->seen, s->prob);
 }
 
 void track_history(struct history_step *out, const struct step *s,
@@ -574,6 +574,7 @@ int track_decide(struct answer *out, struct track *t, struct steps *pool,
     s->logp = v->logp;
     s->value = v->value;
     s->entropy = v->entropy;
+    s->seen = v->seen;
     memcpy(s->prob, v->prob, sizeof s->prob);
     for (int k = 0; q->has_next && k < t->row.levels; k++)
         s->next_bytes[k] = whole_bytes(q->next_bytes[k]);

@@ -18,7 +18,7 @@
  * made, from which the critic bootstraps. It is terminal if the last chunk of the video was followed
  * and reported, or the player reports the end.
  *
- * Memory. 232 bytes per step and 792 per session. Steps come from a pool. A session keeps its
+ * Memory. 352 bytes per step and 1,112 per session. Steps come from a pool. A session keeps its
  * pool->keep newest steps and its open trajectory. If the pool is empty it gives up its own oldest.
  *
  * Threads: not shared; the caller holds the lock of the session's shard. No allocation. */
@@ -54,8 +54,9 @@ struct step {
     uint16_t flags;
     int8_t decided, level, last_level, expert; /* level: fetched */
     float logp, value, entropy;
-    uint32_t bytes; /* received */
-    float prob[VIEW_LEVELS];
+    uint32_t bytes;          /* received */
+    float prob[FEAT_LEVELS]; /* of the levels that the policy saw */
+    uint32_t seen;           /* those levels, as bits; 0: all (abr/deciders/window.h) */
     uint32_t next_bytes[VIEW_LEVELS]; /* 0: unknown */
     struct traj_points points;
     uint64_t question; /* hash of the question without next_bytes and next_quality */
@@ -111,7 +112,8 @@ void track_steps_release(struct steps *p);
 /* A decision, as a step keeps it. */
 struct verdict {
     int level, expert; /* expert -1: none, the weights' output was not finite */
-    float prob[VIEW_LEVELS], logp, value, entropy;
+    uint32_t seen;     /* as in struct step, also prob */
+    float prob[FEAT_LEVELS], logp, value, entropy;
     float added; /* share of the added experts (policy/policy.h); 0 without */
     uint64_t policy;
     bool sampled;

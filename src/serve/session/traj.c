@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "abr/deciders/guard.h"
+#include "abr/deciders/window.h"
 
 void traj_measure(struct traj_measured *m, uint32_t bytes, double download_s)
 {
@@ -43,7 +44,7 @@ int traj_states(const struct traj *t)
     return t->n + t->truncated;
 }
 
-void traj_observe(float *obs, uint32_t *mask, const struct traj *t,
+bool traj_observe(float *obs, uint32_t *mask, int *action, const struct traj *t,
                   enum feat_layout layout)
 {
     size_t dim = (size_t)feat_dim(layout);
@@ -62,10 +63,15 @@ void traj_observe(float *obs, uint32_t *mask, const struct traj *t,
         for (int k = 0; k < v.levels; k++)
             v.next_bytes[k] = s->next_bytes[k];
         traj_points_view(&v, &s->points, t->view.points);
-        feat_observe(obs + (size_t)i * dim, layout, &v);
-        mask[i] = guard_levels(&v);
+        struct window w;
+        uint32_t offered = guard_levels(&v);
+        feat_observe(obs + (size_t)i * dim, layout, window_see(&w, &v, offered));
+        mask[i] = window_mask(&w, offered);
+        action[i] = window_place(&w, s->action);
+        if (action[i] < 0) return false;
         if (s->bytes > 0) view_push(&v, s->bytes, s->download_s);
     }
+    return true;
 }
 
 /* Mean throughput of the trajectory's downloads; 0: nothing arrived. */

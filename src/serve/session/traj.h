@@ -1,7 +1,7 @@
 /* traj.h - one closed trajectory, from a session to the learner.
  *
  * It holds measurements and decisions, not observations: the learner replays it through
- * abr/emulator/feat. So a request copies about 130 bytes per step, and a session needs no memory for
+ * abr/emulator/feat. So a request copies 248 bytes per step, and a session needs no memory for
  * observations. The replay gives exactly the view that each decision saw.
  *
  * A terminal trajectory has n steps, all with their outcome. A truncated one has a further step[n]: a
@@ -75,9 +75,11 @@ struct traj {
 /* Number of states: n, or n + 1 if truncated. */
 int traj_states(const struct traj *t);
 
-/* The observations of all states: obs (traj_states, feat_dim), mask (traj_states). */
-void traj_observe(float *obs, uint32_t *mask, const struct traj *t,
-                  enum feat_layout layout);
+/* What the policy saw and did: obs (traj_states, feat_dim), mask and action (traj_states). Masks and
+ * actions are places of the window (abr/deciders/window.h). false: an action is not in its window, so
+ * the decision was made by other rules. */
+bool traj_observe(float *obs, uint32_t *mask, int *action, const struct traj *t,
+                  enum feat_layout layout) __attribute__((warn_unused_result));
 
 /* Reward of step i for the learner, bounded: divided by feat_reward_scale, or with FEAT_PLAN by
  * feat_link_scale at the trajectory's mean throughput. */

@@ -5,6 +5,7 @@
 #include <math.h>
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -108,8 +109,8 @@ int store_sqlite_ask(int64_t *number, char *text, size_t size, sqlite3 *db,
     X(logp, REAL, KEPT, logp)                \
     X(value, REAL, KEPT, value)              \
     X(entropy, REAL, KEPT, entropy)          \
-    X(prob, BLOB, KEPT, prob)                \
-    X(next_bytes, BLOB, KEPT, next_bytes)    \
+    X(prob, PROB, KEPT, prob)                \
+    X(next_bytes, SIZES, KEPT, next_bytes)   \
     X(question, INT, KEPT, question)         \
     X(policy, INT, KEPT, policy)             \
     X(bytes, INT, NEW, bytes)                \
@@ -149,6 +150,8 @@ int store_sqlite_ask(int64_t *number, char *text, size_t size, sqlite3 *db,
 #define DECLARE_REAL_OR_NULL "REAL"
 #define DECLARE_TEXT "TEXT NOT NULL"
 #define DECLARE_BLOB "BLOB NOT NULL"
+#define DECLARE_PROB DECLARE_BLOB
+#define DECLARE_SIZES DECLARE_BLOB
 #define DECLARE_LADDER DECLARE_TEXT
 #define DECLARE_UTILITY DECLARE_TEXT
 #define DECLARE_OWNER DECLARE_BLOB
@@ -167,6 +170,8 @@ int store_sqlite_ask(int64_t *number, char *text, size_t size, sqlite3 *db,
 #define BIND_REAL_OR_NULL BIND_REAL /* SQLite makes NULL of NaN */
 #define BIND_TEXT BIND_TEXT_KEY
 #define BIND_BLOB BIND_BLOB_KEY
+#define BIND_PROB(m) bind_prob(st, i, r)
+#define BIND_SIZES(m) bind_sizes(st, i, r->m)
 #define BIND_LADDER(m) bind_levels(st, i, r->ladder_kbps, r->levels)
 #define BIND_UTILITY(m) \
     sqlite3_bind_text(st, i, qoe_utility_name(r->m), -1, SQLITE_STATIC)
@@ -190,6 +195,8 @@ int store_sqlite_ask(int64_t *number, char *text, size_t size, sqlite3 *db,
                                                      : sqlite3_column_double(st, i)
 #define READ_TEXT READ_TEXT_KEY
 #define READ_BLOB READ_BLOB_KEY
+#define READ_PROB(m) rc = rc ? rc : read_prob(r, st, i, e)
+#define READ_SIZES(m) rc = rc ? rc : read_sizes(r->m, st, i, e)
 #define READ_LADDER(m) rc = rc ? rc : read_ladder(r, st, i, e)
 #define READ_UTILITY(m) rc = rc ? rc : read_utility(&r->m, st, i, e)
 #define READ_OWNER(m) (void)0 /* the caller asked for it */
@@ -198,7 +205,7 @@ int store_sqlite_ask(int64_t *number, char *text, size_t size, sqlite3 *db,
 #define READ_QUALITY(m) rc = rc ? rc : read_quality(r, st, i, e)
 #define READ_POINTS(m)                             \
     if (sqlite3_column_type(st, i) != SQLITE_NULL) \
-    rc = rc ? rc : read_blob(&r->m, sizeof r->m, st, i, e)
+    rc = rc ? rc : read_points(&r->m, st, i, e)
 #define READ_CEILING(m)                                     \
     r->own_##m = sqlite3_column_type(st, i) != SQLITE_NULL; \
     r->qoe.m = sqlite3_column_double(st, i)
@@ -220,12 +227,44 @@ static int bind_levels(sqlite3_stmt *st, int i, const double *v, int levels)
     return sqlite3_bind_text(st, i, text, -1, SQLITE_TRANSIENT);
 }
 
+/* ---- blobs with an entry per level: LEVELS_SHORT entries, or as many as a longer ladder has. So the
+ * rows of short ladders are those of former schemas. ---- */
+
+enum { LEVELS_SHORT = 12 };
+
+/* Levels seen follow the probabilities if the policy did not see all. */
+_Static_assert(FEAT_LEVELS == LEVELS_SHORT &&
+                   offsetof(struct step, seen) ==
+                       offsetof(struct step, prob) + sizeof(float[LEVELS_SHORT]),
+               "a blob of both");
+
+static int bind_prob(sqlite3_stmt *st, int i, const struct step *r)
+{
+    size_t n = sizeof r->prob + (r->seen ? sizeof r->seen : 0);
+    return sqlite3_bind_blob(st, i, (const char *)r + offsetof(struct step, prob), (int)n,
+                             SQLITE_STATIC);
+}
+
+static int bind_sizes(sqlite3_stmt *st, int i, const uint32_t bytes[VIEW_LEVELS])
+{
+    int n = VIEW_LEVELS;
+    while (n > LEVELS_SHORT && !bytes[n - 1])
+        n--;
+    return sqlite3_bind_blob(st, i, bytes, n * (int)sizeof *bytes, SQLITE_STATIC);
+}
+
 /* NULL if nothing is known of the chunk itself, as is usual. */
 static int bind_points(sqlite3_stmt *st, int i, const struct traj_points *p)
 {
     static const struct traj_points none;
     if (memcmp(p, &none, sizeof none) == 0) return sqlite3_bind_null(st, i);
-    return sqlite3_bind_blob(st, i, p, sizeof *p, SQLITE_STATIC);
+    int n = VIEW_LEVELS;
+    while (n > LEVELS_SHORT && !p->next[n - 1])
+        n--;
+    uint16_t codes[VIEW_LEVELS + 1];
+    memcpy(codes, p->next, (size_t)n * sizeof *codes);
+    codes[n++] = p->last;
+    return sqlite3_bind_blob(st, i, codes, n * (int)sizeof *codes, SQLITE_TRANSIENT);
 }
 
 static int read_ladder(struct track_row *r, sqlite3_stmt *st, int i, struct err *e)
@@ -265,6 +304,40 @@ static int read_blob(void *out, size_t size, sqlite3_stmt *st, int i, struct err
         return err_set(e, ERR_CORRUPT, "column %s of a row has %d bytes instead of %zu",
                        sqlite3_column_name(st, i), n, size);
     memcpy(out, sqlite3_column_blob(st, i), size);
+    return 0;
+}
+
+static int read_prob(struct step *r, sqlite3_stmt *st, int i, struct err *e)
+{
+    bool window = sqlite3_column_bytes(st, i) != (int)sizeof r->prob;
+    size_t n = sizeof r->prob + (window ? sizeof r->seen : 0);
+    return read_blob((char *)r + offsetof(struct step, prob), n, st, i, e);
+}
+
+/* LEVELS_SHORT .. VIEW_LEVELS entries of `each` bytes and `more` bytes, as the column has; 0: neither. */
+static size_t levels_in(sqlite3_stmt *st, int i, size_t each, size_t more)
+{
+    size_t n = (size_t)sqlite3_column_bytes(st, i);
+    bool whole = n >= more && (n - more) % each == 0;
+    size_t levels = whole ? (n - more) / each : 0;
+    return levels >= LEVELS_SHORT && levels <= VIEW_LEVELS ? levels : 0;
+}
+
+static int read_sizes(uint32_t bytes[VIEW_LEVELS], sqlite3_stmt *st, int i, struct err *e)
+{
+    size_t n = levels_in(st, i, sizeof *bytes, 0);
+    return read_blob(bytes, (n ? n : LEVELS_SHORT) * sizeof *bytes, st, i, e);
+}
+
+static int read_points(struct traj_points *p, sqlite3_stmt *st, int i, struct err *e)
+{
+    uint16_t codes[VIEW_LEVELS + 1];
+    size_t n = levels_in(st, i, sizeof *codes, sizeof *codes);
+    if (!n) n = LEVELS_SHORT;
+    int rc = read_blob(codes, (n + 1) * sizeof *codes, st, i, e);
+    if (rc) return rc;
+    memcpy(p->next, codes, n * sizeof *codes);
+    p->last = codes[n];
     return 0;
 }
 
@@ -930,7 +1003,8 @@ static int make_schema(struct db *d, struct err *e)
 static const char *const UPGRADES[STORE_SQLITE_SCHEMA + 1] = {
     [2] = ADD_COLUMN("sessions", "crc", "INTEGER") ADD_COLUMN("steps", "crc", "INTEGER"),
     [3] = SESSION_SCHEMA_3(ADD_SESSION) STEP_SCHEMA_3(ADD_STEP)
-        PROFILE_SCHEMA_3(ADD_PROFILE)};
+        PROFILE_SCHEMA_3(ADD_PROFILE),
+    [4] = ""}; /* ladders of more than LEVELS_SHORT levels, whose blobs are longer */
 
 /* The version of a file of ours, 0 for an empty one. A file of another program or of a newer version is
  * refused. */

@@ -36,6 +36,23 @@ TEST(same_as_brute_force)
     compare(3000, 6, 2, 4);
     compare(3000, 6, 1, 5);
     compare(20, 12, 5, 6);
+    compare(300, 13, 3, 7);
+    compare(100, 20, 3, 8);
+    compare(200, 32, 2, 9);
+    compare(10, 32, 3, 10);
+}
+
+/* What a long ladder costs is bounded, and the answer is at least the plan found first. */
+TEST(long_ladders_are_bounded)
+{
+    struct rng r;
+    rng_init(&r, 31, 0);
+    for (int i = 0; i < 2000; i++) {
+        struct mpc_task t = mpc_brute_task(&r, 32, 5);
+        struct mpc_answer a = mpc_plan(&t);
+        ck_assert_int_lt(a.nodes, MPC_NODES);
+        ck_assert(a.level >= 0 && a.level < 32 && isfinite(a.value));
+    }
 }
 
 /* Weights in points, and points that need not rise with the ladder; the chunk before was of another
@@ -262,8 +279,8 @@ TEST(task_uses_sizes_and_shrinks_at_the_end)
     video_free(video);
 }
 
-SUITE_WITHIN(abr_deciders_mpc, 120, same_as_brute_force, same_as_brute_force_in_points,
-             points_by_hand, the_unweighted_penalty_of_low_rates_counts,
-             ties_go_to_the_lowest_levels, looks_at_few_plans, forecast_by_hand,
-             errors_fade_after_five, decision_by_hand,
-             task_uses_sizes_and_shrinks_at_the_end);
+SUITE_WITHIN(abr_deciders_mpc, 120, long_ladders_are_bounded, same_as_brute_force,
+             same_as_brute_force_in_points, points_by_hand,
+             the_unweighted_penalty_of_low_rates_counts, ties_go_to_the_lowest_levels,
+             looks_at_few_plans, forecast_by_hand, errors_fade_after_five,
+             decision_by_hand, task_uses_sizes_and_shrinks_at_the_end);

@@ -73,7 +73,7 @@ TEST(blind_hides_the_viewer_and_nothing_else)
         ck_assert_float_eq(a[i], viewer ? 0 : full[i]);
         hidden += viewer;
     }
-    ck_assert_int_eq(hidden, 6 + 2 * VIEW_LEVELS);
+    ck_assert_int_eq(hidden, 6 + 2 * FEAT_LEVELS);
     enum feat_layout layout;
     ck_assert_int_eq(feat_layout_parse(&layout, "blind", NULL), 0);
     ck_assert_int_eq(layout, FEAT_BLIND);
@@ -199,7 +199,7 @@ static double log_range(struct rng *r, double lo, double hi)
 static struct view random_view(struct rng *r)
 {
     struct view v = view_default();
-    v.levels = 2 + (int)rng_below(r, VIEW_LEVELS - 1);
+    v.levels = 2 + (int)rng_below(r, FEAT_LEVELS - 1);
     v.ladder_kbps[0] = log_range(r, 50, 3000);
     for (int k = 1; k < v.levels; k++)
         v.ladder_kbps[k] = v.ladder_kbps[k - 1] * rng_range(r, 1.01, 2.5);

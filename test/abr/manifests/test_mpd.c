@@ -442,9 +442,9 @@ TEST(refusals)
     snprintf(set, sizeof set, "%s\n<Representation/>", tmpl);
     refused(mpd(LAST_10S, set), 7, "bandwidth", ERR_INVALID);
     strcpy(set, tmpl);
-    for (int i = 0; i < 13; i++)
+    for (int i = 0; i <= VIEW_LEVELS; i++)
         sprintf(set + strlen(set), "<Representation bandwidth=\"%d\"/>", 1000 + i);
-    refused(mpd(LAST_10S, set), 6, "more than 12", ERR_RANGE);
+    refused(mpd(LAST_10S, set), 6, "more than 32", ERR_RANGE);
     snprintf(set, sizeof set, "%s" TWO TWO, tmpl);
     refused(mpd(LAST_10S, set), 0, "must ascend", ERR_RANGE); /* two of the same rate */
 

@@ -36,7 +36,7 @@ TEST(shape_is_checked)
         const char *field;
     } bad[] = {
         {1, 5, 4, {1}, "levels"},
-        {13, 5, 4, {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13}, "levels"},
+        {VIEW_LEVELS + 1, 5, 4, {1, 2, 3}, "levels"},
         {2, 0, 4, {1, 2}, "chunks"},
         {2, VIDEO_CHUNKS_MAX + 1, 4, {1, 2}, "chunks"},
         {2, 5, .9, {1, 2}, "chunk_s"},
@@ -399,7 +399,7 @@ TEST(sabre_refusals)
         {"{}", "v", "needs segment_duration_ms", ERR_INVALID},
         {"{\"segment_duration_ms\": 3000, \"bitrates_kbps\": [1], "
          "\"segment_sizes_bits\": [[8]]}",
-         "v", "2 to 12", ERR_RANGE},
+         "v", "2 to 32", ERR_RANGE},
         {"{\"segment_duration_ms\": 3000, \"bitrates_kbps\": [1, \"2\"], "
          "\"segment_sizes_bits\": [[8, 8]]}",
          "v", "entry 1", ERR_INVALID},

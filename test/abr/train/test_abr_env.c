@@ -1,6 +1,8 @@
 #include "abr/train/abr_env.h"
 
+#include "abr/deciders/guard.h"
 #include "abr/deciders/mpc.h"
+#include "abr/deciders/window.h"
 #include "abr/emulator/player.h"
 #include "abr/deciders/first_level.h"
 
@@ -10,6 +12,7 @@
 #include "support/suites.h"
 
 #include <math.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -435,6 +438,46 @@ TEST(profiles_in_turn)
     ck_assert_int_eq(w.env.spec.priv_dim, 0);
 }
 
+/* Of a long ladder an agent sees a window: its actions are places in it. */
+TEST(actions_of_a_long_ladder_are_places)
+{
+    double ladder[20];
+    for (int k = 0; k < 20; k++)
+        ladder[k] = 150 * pow(1.3, k);
+    video = video_generate(20, 48, 4, ladder, .3, 1, NULL);
+    struct worlds_cfg wc = {.links = 20, .link_s = 120, .video = video, .seed = 1};
+    worlds = worlds_new(&wc, NULL);
+    ck_assert_ptr_nonnull(worlds);
+    struct abr_env_cfg c = abr_env_cfg_default();
+    c.ladders = 0;
+    c.choose_first = c.live = .5;
+    struct walk w;
+    begin(&w, &c, 0);
+    int above = 0;
+    for (int i = 0; i < 2000; i++) {
+        struct view v = abr_env_player(&w.env)->view;
+        uint32_t offered = guard_levels(&v);
+        bool live = w.obs[8] > 0;
+        if (live) v.chunks = 0;
+        struct window window;
+        float want[FEAT_FULL_DIM];
+        feat_observe(want, FEAT_FULL, window_see(&window, &v, offered));
+        ck_assert_mem_eq(w.obs, want, sizeof want);
+        ck_assert_uint_eq(w.out.mask, window_mask(&window, offered));
+        int advised = w.env.advise(w.env.self);
+        ck_assert(advised >= 0 && w.out.mask >> advised & 1);
+        int action = (int)rng_below(&w.rng, FEAT_LEVELS);
+        if (!(w.out.mask >> action & 1)) action = advised;
+        w.env.step(w.env.self, action, &w.out);
+        int level = window_level(&window, action);
+        ck_assert_int_eq(abr_env_player(&w.env)->view.last_level, level);
+        above += level >= FEAT_LEVELS;
+        if (w.out.done || w.out.truncated) w.env.reset(w.env.self, &w.out);
+    }
+    ck_assert_int_gt(above, 100);
+    ck_assert_int_eq(w.env.spec.actions, FEAT_LEVELS);
+}
+
 /* In training as in evaluation: hidden from the first observation on, and the paper's state
  * is pushed once per decision also where the policy chooses chunk 0. */
 TEST(other_layouts)
@@ -447,7 +490,7 @@ TEST(other_layouts)
     for (int i = 0; i < 200; i++) {
         for (int k = 10; k < 16; k++)
             ck_assert_float_eq(w.obs[k], 0);
-        for (int k = 0; k < VIEW_LEVELS; k++)
+        for (int k = 0; k < FEAT_LEVELS; k++)
             ck_assert_float_eq(w.obs[FEAT_FULL_DIM - 6 * (k + 1) + 4], 0);
         step(&w);
     }
@@ -518,5 +561,6 @@ SUITE_SET_UP(abr_train_abr_env, 0, NULL, tear_down, everything_drawn_stays_finit
              tags_tell_the_player, caution_behind_short_buffers, videos_of_any_length,
              players_that_abandon, first_chunks_as_sessions_begin, ids_differ_and_repeat,
              state_round_trip, advice_is_mpcs, peeks_come_true, profiles_in_turn,
-             other_layouts, hints_are_the_weights_in_force,
-             the_player_tells_of_the_last_chunk, steps_allocate_nothing);
+             actions_of_a_long_ladder_are_places, other_layouts,
+             hints_are_the_weights_in_force, the_player_tells_of_the_last_chunk,
+             steps_allocate_nothing);

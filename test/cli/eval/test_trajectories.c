@@ -24,7 +24,7 @@ static char *written(const char *name, int with)
     view.ladder_kbps[0] = 1000;
     view.ladder_kbps[1] = 2000;
     view.buffer_s = 3.5;
-    struct policy_choice choice = {.expert = 2, .value = .5f, .prob = {.25f, .75f}};
+    struct algo_choice choice = {.expert = 2, .value = .5f, .prob = {.25f, .75f}};
     struct replay_step s = {.chunk = 1,
                             .level = 1,
                             .prev_level = 0,

@@ -324,17 +324,95 @@ TEST(the_replay_is_the_decision)
     packed_load(packed, policy);
     static float obs[N][FEAT_FULL_DIM];
     uint32_t mask[N];
-    traj_observe(obs[0], mask, &sent, FEAT_FULL);
+    int action[N];
+    ck_assert(traj_observe(obs[0], mask, action, &sent, FEAT_FULL));
     for (int i = 0; i < N; i++) {
         struct policy_choice c;
         double u = decide_draw(f.cfg.seed, 7, i);
         ck_assert_int_eq(packed_decide(&c, packed, obs[i], mask[i], u), 0);
         ck_assert_int_eq(c.action, a[i].level);
+        ck_assert_int_eq(c.action, action[i]);
         for (int k = 0; k < 6; k++)
             ck_assert_double_eq((double)c.prob[k], a[i].prob[k]);
     }
     packed_free(packed);
     policy_free(policy);
+}
+
+/* Of a long ladder the policy sees a window, and the learner the same one: with sizes and qualities of
+ * the chunks, on a link that changes. */
+static void check_long_replay(int levels)
+{
+    enum { N = 30 };
+    struct session_open in = served_request((uint64_t)levels, 48);
+    in.levels = levels;
+    for (int k = 0; k < levels; k++)
+        in.ladder_kbps[k] = 100 * pow(1.17, k);
+    struct session_opened o;
+    struct err e = {0};
+    ck_assert_msg(!service_open(&o, f.service, f.worker, &in, &e), "%s: %s", e.field,
+                  e.detail);
+    struct answer a[N] = {o.first};
+    for (int i = 1; i < N; i++) {
+        struct question q = {.chunk = i, .buffer_s = 5 + i, .has_last = true};
+        double bytes = 500 * in.ladder_kbps[a[i - 1].level];
+        double kbps = 300 * (1 + i * 7 % 11 * i);
+        q.last = (struct outcome){.chunk = i - 1,
+                                  .level = a[i - 1].level,
+                                  .bytes = (int64_t)bytes,
+                                  .download_s = bytes * 8e-3 / kbps};
+        q.has_next = i % 2;
+        q.has_next_quality = i % 3;
+        for (int k = 0; k < levels; k++) {
+            q.next_bytes[k] = floor(450 * in.ladder_kbps[k]) + i;
+            q.next_quality[k] = 3 * k + .01 * i;
+        }
+        a[i] = ask(&o, &q);
+        ck_assert(a[i].sampled);
+    }
+    ck_assert_int_eq(service_close(f.service, o.session, NULL, NULL), 0);
+    ck_assert_int_eq(traj_states(&sent), N);
+
+    struct policy *policy = ckpt_load(f.policy, NULL, NULL, NULL, NULL);
+    struct packed *packed = packed_new(&policy->cfg, NULL);
+    packed_load(packed, policy);
+    static float obs[N][FEAT_FULL_DIM];
+    uint32_t mask[N];
+    int action[N], above = 0;
+    ck_assert(traj_observe(obs[0], mask, action, &sent, FEAT_FULL));
+    for (int i = 0; i < N; i++) {
+        struct policy_choice c;
+        double u = decide_draw(f.cfg.seed, (uint64_t)levels, i), sum = 0;
+        ck_assert_int_eq(packed_decide(&c, packed, obs[i], mask[i], u), 0);
+        ck_assert_int_eq(c.action, action[i]);
+        ck_assert_double_eq((double)c.prob[action[i]], a[i].prob[a[i].level]);
+        if (i < sent.n) ck_assert_float_eq(c.logp, sent.step[i].logp);
+        for (int k = 0; k < levels; k++)
+            sum += a[i].prob[k];
+        ck_assert_double_eq_tol(sum, 1, 1e-5);
+        above += a[i].level >= FEAT_LEVELS;
+    }
+    ck_assert_int_gt(above, 2);
+    sent.step[3].action = (int8_t)(levels - 1); /* decided by other rules */
+    sent.step[3].last_level = 2;
+    sent.step[2].bytes = 1000;
+    sent.step[2].download_s = 1;
+    sent.before.n = 0;
+    ck_assert(!traj_observe(obs[0], mask, action, &sent, FEAT_FULL));
+    packed_free(packed);
+    policy_free(policy);
+}
+
+TEST(the_replay_of_a_long_ladder_is_the_decision)
+{
+    f.cfg.data_dir = NULL;
+    f.cfg.explore_share = 1;
+    f.cfg.learn = true;
+    f.cfg.parts.bus = bus_here;
+    served_start(&f);
+    check_long_replay(13);
+    check_long_replay(20);
+    check_long_replay(32);
 }
 
 /* ---- closed loop: an audience on one kind of link ---- */
@@ -456,4 +534,5 @@ SUITE_SET_UP(serve_session_experience, 0, setup, teardown, outcomes_by_hand,
              ROWS(what_counts, rows), a_file_keeps_it_by_the_names_of_profiles,
              decisions_know_the_stalls_of_their_session,
              decisions_know_the_stalls_of_the_audience, the_replay_is_the_decision,
+             the_replay_of_a_long_ladder_is_the_decision,
              the_stall_weight_follows_the_audience, a_damaged_file_starts_over);

@@ -237,8 +237,9 @@ TEST(the_replay_sees_what_the_decisions_saw)
 
     static float obs[TRAJ_STEPS + 1][FEAT_FULL_DIM];
     uint32_t mask[TRAJ_STEPS + 1];
+    int action[TRAJ_STEPS + 1];
     ck_assert_int_eq(traj_states(&v.changes.traj), 20);
-    traj_observe(obs[0], mask, &v.changes.traj, FEAT_FULL);
+    ck_assert(traj_observe(obs[0], mask, action, &v.changes.traj, FEAT_FULL));
     ck_assert_mem_eq(obs, seen, sizeof seen);
     ck_assert_uint_eq(mask[7], 0xf);
     end(&v);
@@ -320,11 +321,12 @@ TEST(the_quality_of_a_chunk_is_that_of_its_question)
     /* and so does the learner's replay */
     static float obs[TRAJ_STEPS + 1][FEAT_FULL_DIM];
     uint32_t mask[TRAJ_STEPS + 1];
+    int action[TRAJ_STEPS + 1];
     ck_assert(v.changes.has_traj);
-    traj_observe(obs[0], mask, &v.changes.traj, FEAT_FULL);
+    ck_assert(traj_observe(obs[0], mask, action, &v.changes.traj, FEAT_FULL));
     ck_assert_mem_eq(obs, seen, sizeof seen);
     memset(&v.changes.traj.step[3].points, 0, sizeof v.changes.traj.step[3].points);
-    traj_observe(obs[0], mask, &v.changes.traj, FEAT_FULL);
+    ck_assert(traj_observe(obs[0], mask, action, &v.changes.traj, FEAT_FULL));
     ck_assert_mem_ne(obs[3], seen[3], sizeof seen[3]);
     end(&v);
 }

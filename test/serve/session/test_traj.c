@@ -48,11 +48,12 @@ TEST(a_truncated_one_has_one_more_state)
         t.step[i] = (struct traj_step){.chunk = i, .bytes = 1e6, .download_s = 1 + i};
     float obs[3][FEAT_FULL_DIM], cut[2][FEAT_FULL_DIM];
     uint32_t mask[3] = {0};
-    traj_observe(obs[0], mask, &t, FEAT_FULL);
+    int action[3];
+    ck_assert(traj_observe(obs[0], mask, action, &t, FEAT_FULL));
     ck_assert_uint_eq(mask[2], 3);
     t.truncated = false;
     mask[2] = 99;
-    traj_observe(cut[0], mask, &t, FEAT_FULL);
+    ck_assert(traj_observe(cut[0], mask, action, &t, FEAT_FULL));
     ck_assert_uint_eq(mask[2], 99);
     ck_assert_mem_eq(cut, obs, sizeof cut);
     ck_assert_mem_ne(obs[1], obs[2], sizeof obs[1]); /* what step 1 measured shows */
@@ -61,12 +62,12 @@ TEST(a_truncated_one_has_one_more_state)
      * step 0; then the buffer is empty, and level 1 would stall */
     t.view.qoe = qoe_find("standard")->qoe;
     t.truncated = true;
-    traj_observe(obs[0], mask, &t, FEAT_FULL);
+    ck_assert(traj_observe(obs[0], mask, action, &t, FEAT_FULL));
     ck_assert_uint_eq(mask[0], 3);
     ck_assert_uint_eq(mask[1], 1);
     ck_assert_uint_eq(mask[2], 1);
     t.step[2].buffer_s = 20;
-    traj_observe(obs[0], mask, &t, FEAT_FULL);
+    ck_assert(traj_observe(obs[0], mask, action, &t, FEAT_FULL));
     ck_assert_uint_eq(mask[2], 3);
 }
 

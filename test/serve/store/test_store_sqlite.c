@@ -78,6 +78,107 @@ static struct store_rec step_rec(uint8_t n, uint32_t ord)
     return r;
 }
 
+static void run_sql(const char *sql)
+{
+    sqlite3 *db;
+    char *why = NULL;
+    ck_assert_int_eq(sqlite3_open(path, &db), SQLITE_OK);
+    sqlite3_exec(db, sql, NULL, NULL, &why);
+    ck_assert_msg(!why, "%s", why);
+    sqlite3_close(db);
+}
+
+static int64_t ask_sql(const char *sql)
+{
+    sqlite3 *db;
+    sqlite3_stmt *st;
+    ck_assert_int_eq(sqlite3_open(path, &db), SQLITE_OK);
+    ck_assert_int_eq(sqlite3_prepare_v2(db, sql, -1, &st, NULL), SQLITE_OK);
+    ck_assert_int_eq(sqlite3_step(st), SQLITE_ROW);
+    int64_t v = sqlite3_column_int64(st, 0);
+    sqlite3_finalize(st);
+    sqlite3_close(db);
+    return v;
+}
+
+/* A row of a short ladder has the blobs that former schemas had. */
+TEST(a_long_ladder_comes_back)
+{
+    struct store_rec in[4] = {session_rec(1), step_rec(1, 0), step_rec(1, 1),
+                              step_rec(1, 2)};
+    in[0].row.levels = VIEW_LEVELS;
+    for (int k = 0; k < VIEW_LEVELS; k++) {
+        in[0].row.ladder_kbps[k] = 100 * (k + 1) + 1 / 3.;
+        in[0].row.points[k] = 3 * k + 1 / 7.;
+        in[2].step.next_bytes[k] = 1000000u * (unsigned)(k + 1);
+        in[2].step.points.next[k] = (uint16_t)(1 + 300 * k);
+    }
+    in[0].row.quality_from = QUALITY_LEVEL;
+    in[1].step.points.next[3] = 77;
+    for (int k = 0; k < FEAT_LEVELS; k++)
+        in[2].step.prob[k] = 1.f / 12;
+    in[2].step.seen = UINT32_C(0x90000fff) ^ 3;
+    in[2].step.decided = 31;
+    in[3].step.next_bytes[20] = 5; /* of 21 levels the last ones are not known */
+    struct store s = must_open();
+    ck_assert_int_eq(s.write(s.self, in, 4, NULL), 0);
+    s.free(s.self);
+
+    s = must_open(); /* checks every row */
+    struct track_row row;
+    struct step *steps;
+    int n;
+    ck_assert_int_eq(
+        s.history(s.self, &row, &(double){0}, &steps, &n, in[0].row.id, 0, INT_MAX, NULL),
+        0);
+    ck_assert_mem_eq(&row, &in[0].row, sizeof row);
+    ck_assert_int_eq(n, 3);
+    for (int i = 0; i < 3; i++)
+        ck_assert_mem_eq(&steps[i], &in[i + 1].step, sizeof *steps);
+    free(steps);
+    s.free(s.self);
+    static const char *const columns[] = {"prob", "next_bytes", "points"};
+    static const int bytes[3][3] = {{48, 48, 26}, {52, 128, 66}, {48, 84, 0}};
+    for (int ord = 0; ord < 3; ord++)
+        for (int c = 0; c < 3; c++) {
+            char sql[100];
+            snprintf(sql, sizeof sql,
+                     "SELECT ifnull(length(%s), 0) FROM steps WHERE ord = %d", columns[c],
+                     ord);
+            ck_assert_int_eq(ask_sql(sql), bytes[ord][c]);
+        }
+    /* what no ladder has */
+    run_sql("UPDATE steps SET next_bytes = zeroblob(132), crc = NULL WHERE ord = 1");
+    s = must_open();
+    struct err e = {0};
+    ck_assert_int_eq(
+        s.history(s.self, &row, &(double){0}, &steps, &n, in[0].row.id, 0, INT_MAX, &e),
+        ERR_CORRUPT);
+    ck_assert_ptr_nonnull(strstr(e.detail, "next_bytes"));
+    s.free(s.self);
+}
+
+/* The same tables, but the rows of a longer ladder have longer blobs. */
+TEST(a_store_of_schema_3_goes_on)
+{
+    struct store s = must_open();
+    struct store_rec in[2] = {session_rec(1), step_rec(1, 0)};
+    ck_assert_int_eq(s.write(s.self, in, 2, NULL), 0);
+    s.free(s.self);
+    run_sql("PRAGMA user_version = 3");
+    s = must_open();
+    struct track_row row;
+    struct step *steps;
+    int n;
+    ck_assert_int_eq(
+        s.history(s.self, &row, &(double){0}, &steps, &n, in[0].row.id, 0, INT_MAX, NULL),
+        0);
+    ck_assert_mem_eq(&steps[0], &in[1].step, sizeof *steps);
+    free(steps);
+    s.free(s.self);
+    ck_assert_int_eq(ask_sql("PRAGMA user_version"), 4);
+}
+
 TEST(rows_come_back_to_the_last_bit)
 {
     struct store s = must_open();
@@ -484,29 +585,6 @@ TEST(a_flipped_bit_within_a_row_is_refused_at_the_start)
     "ALTER TABLE profiles DROP COLUMN startup_max_s;"   \
     "PRAGMA user_version = 2;"
 
-static void run_sql(const char *sql)
-{
-    sqlite3 *db;
-    char *why = NULL;
-    ck_assert_int_eq(sqlite3_open(path, &db), SQLITE_OK);
-    sqlite3_exec(db, sql, NULL, NULL, &why);
-    ck_assert_msg(!why, "%s", why);
-    sqlite3_close(db);
-}
-
-static int64_t ask_sql(const char *sql)
-{
-    sqlite3 *db;
-    sqlite3_stmt *st;
-    ck_assert_int_eq(sqlite3_open(path, &db), SQLITE_OK);
-    ck_assert_int_eq(sqlite3_prepare_v2(db, sql, -1, &st, NULL), SQLITE_OK);
-    ck_assert_int_eq(sqlite3_step(st), SQLITE_ROW);
-    int64_t v = sqlite3_column_int64(st, 0);
-    sqlite3_finalize(st);
-    sqlite3_close(db);
-    return v;
-}
-
 /* Rows as a program of schema 2 wrote them, with the checksums that it computed. */
 static void make_schema_2(void)
 {
@@ -550,7 +628,7 @@ TEST(a_store_of_schema_2_goes_on)
         ck_assert(qoe_same(&p[0].qoe, &was));
         ck_assert(p[0].grow && !p[0].own_stall_ratio_max && !p[0].own_startup_max_s);
         s.free(s.self);
-        ck_assert_int_eq(ask_sql("PRAGMA user_version"), 3);
+        ck_assert_int_eq(ask_sql("PRAGMA user_version"), 4);
     }
 }
 
@@ -761,7 +839,8 @@ TEST(the_form_of_the_database_stays)
 }
 
 SUITE_SET_UP(serve_store_store_sqlite, 60, setup, teardown,
-             rows_come_back_to_the_last_bit, the_form_of_the_database_stays,
+             rows_come_back_to_the_last_bit, a_long_ladder_comes_back,
+             a_store_of_schema_3_goes_on, the_form_of_the_database_stays,
              the_highest_revision_stays, live_sessions_come_with_their_newest_steps,
              profiles_and_versions_stay, envelopes_stay_until_they_are_delivered,
              old_closed_sessions_are_pruned,

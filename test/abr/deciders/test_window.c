@@ -1,0 +1,150 @@
+#include "abr/deciders/window.h"
+
+#include "base/rng.h"
+#include "support/suites.h"
+
+#include <math.h>
+#include <stdbool.h>
+
+/* Levels of 100, 200 .. kbit/s on a link of 800 that was measured once; the player's last was 5. */
+static struct view linear(int levels)
+{
+    struct view v = view_default();
+    v.levels = levels;
+    for (int k = 0; k < levels; k++) {
+        v.ladder_kbps[k] = 100 * (k + 1);
+        v.points[k] = 3 * k;
+        v.next_bytes[k] = k % 3 ? 1000 * (k + 1) : 0;
+    }
+    v.chunk_s = 4;
+    v.buffer_s = 20;
+    v.buffer_max_s = 60;
+    v.last_level = 5;
+    v.last_points = 15.5;
+    view_push(&v, 100e3, 1);
+    return v;
+}
+
+static uint32_t levels_of(const struct view *v, uint32_t offered)
+{
+    struct window w;
+    (void)window_see(&w, v, offered);
+    return window_levels(&w);
+}
+
+TEST(a_short_ladder_is_seen_whole)
+{
+    for (int levels = 2; levels <= FEAT_LEVELS; levels++) {
+        struct view v = linear(levels);
+        if (v.last_level >= levels) v.last_level = levels - 1;
+        struct window w;
+        ck_assert_ptr_eq(window_see(&w, &v, 1), &v);
+        ck_assert_uint_eq(window_mask(&w, 5), 5);
+        ck_assert_uint_eq(window_levels(&w), 0);
+        ck_assert_int_eq(window_level(&w, levels - 1), levels - 1);
+        ck_assert_int_eq(window_place(&w, 1), 1);
+    }
+}
+
+/* The link reaches 1.5 * 800, level 11; the next one is the top. Of 13 candidates one goes: level i has
+ * neighbours of ratio (i + 2) / i, the least is that of 11. */
+TEST(by_hand)
+{
+    struct view v = linear(20);
+    uint32_t all = feat_mask(&v);
+    ck_assert_uint_eq(all, 0xfffff);
+    ck_assert_uint_eq(levels_of(&v, all), 0x17ff);
+    /* without level 11, the highest that is offered: 10 goes */
+    ck_assert_uint_eq(levels_of(&v, 0xfff), 0x1bff);
+    /* the last level and its neighbours stay: 8 goes */
+    v.last_level = 10;
+    ck_assert_uint_eq(levels_of(&v, all), 0x1eff);
+    /* the last level is above all that the link reaches: 15 to 17 stay; 14, 12, 10, 8, 6 and 13 go, where
+     * 6 and 13 have equal ratios of 4/3 */
+    v.last_level = 16;
+    ck_assert_uint_eq(levels_of(&v, all), 0x38abf);
+    /* before a video's last chunk the buffer adds 20 s to 4: 6.5 * 800 */
+    v = linear(20);
+    v.chunks = 10;
+    v.chunk = 9;
+    ck_assert_uint_eq(levels_of(&v, all) >> 19, 1);
+    v.chunk =
+        0; /* at its beginning half of the link's throughput: level 15, 16 is the top */
+    ck_assert_uint_eq(levels_of(&v, all) >> 16, 1);
+    /* nothing was measured: the whole ladder, thinned */
+    v.n_history = 0;
+    v.last_level = -1;
+    ck_assert_uint_eq(levels_of(&v, all) >> 19, 1);
+    /* only the first level is offered (guard.h) */
+    ck_assert_uint_eq(levels_of(&v, 1u << 13) >> 13 & 1, 1);
+    /* the link carries nothing: the lowest twelve */
+    v = linear(32);
+    v.throughput_kbps[0] = 1;
+    ck_assert_uint_eq(levels_of(&v, UINT32_MAX), 0xfff);
+    ck_assert_uint_eq(levels_of(&v, UINT32_C(1) << 31) >> 31, 1);
+}
+
+static struct view drawn(struct rng *r)
+{
+    struct view v = linear(13 + (int)rng_below(r, VIEW_LEVELS - 12));
+    for (int k = 1; k < v.levels; k++)
+        v.ladder_kbps[k] = v.ladder_kbps[k - 1] * rng_range(r, 1.01, 1.5);
+    v.n_history = 0;
+    double link = exp(rng_range(r, log(50), log(5e4)));
+    for (int i = (int)rng_below(r, 12); i > 0; i--)
+        view_push(&v, link * 125 * rng_range(r, .3, 2), 1);
+    v.chunks = rng_below(r, 2) ? 100 : 0;
+    v.chunk = (int)rng_below(r, 100);
+    v.buffer_s = rng_range(r, 0, 60);
+    v.last_level = (int)rng_below(r, (uint32_t)v.levels + 1) - 1;
+    return v;
+}
+
+TEST(what_it_promises)
+{
+    struct rng r;
+    rng_init(&r, 3, 4);
+    for (int i = 0; i < 5000; i++) {
+        struct view v = drawn(&r);
+        uint32_t offered = ((uint32_t)rng_u64(&r) & feat_mask(&v)) | 1;
+        if (i % 5 == 0) offered = UINT32_C(1) << rng_below(&r, (uint32_t)v.levels);
+        struct window w;
+        const struct view *seen = window_see(&w, &v, offered);
+        uint32_t levels = window_levels(&w);
+        ck_assert_int_eq(seen->levels, FEAT_LEVELS);
+        ck_assert_int_eq(__builtin_popcount(levels), FEAT_LEVELS);
+        ck_assert_uint_eq(levels & ~feat_mask(&v), 0);
+        ck_assert(levels & 1);
+        ck_assert(levels & offered & -offered); /* the lowest offered */
+        ck_assert(window_mask(&w, offered));
+        uint32_t near =
+            v.last_level < 0 ? 0 : (uint32_t)(UINT64_C(7) << v.last_level >> 1);
+        near &= feat_mask(&v);
+        ck_assert_uint_eq(levels & near, near);
+        ck_assert_int_eq(seen->last_level,
+                         v.last_level < 0 ? -1 : window_place(&w, v.last_level));
+        ck_assert_double_eq(seen->last_points, v.last_points);
+        float of_window[FEAT_LEVELS], obs[FEAT_PLAN_DIM];
+        double prob[VIEW_LEVELS];
+        bool same = true;
+        for (int p = 0; p < FEAT_LEVELS; p++) {
+            int k = window_level(&w, p);
+            same &= window_place(&w, k) == p &&
+                    seen->ladder_kbps[p] == v.ladder_kbps[k] &&
+                    seen->next_bytes[p] == v.next_bytes[k] &&
+                    seen->points[p] == v.points[k] &&
+                    view_bytes(seen, p) == view_bytes(&v, k) &&
+                    (window_mask(&w, offered) >> p & 1) == (offered >> k & 1);
+            of_window[p] = (float)(p + 1);
+        }
+        window_spread(prob, v.levels, levels, of_window);
+        for (int k = 0; k < v.levels; k++)
+            same &= prob[k] == window_place(&w, k) + 1;
+        window_observe(obs, FEAT_PLAN, &v);
+        for (int j = 0; j < FEAT_PLAN_DIM; j++)
+            same &= isfinite(obs[j]) != 0;
+        ck_assert_msg(same, "view %d", i);
+    }
+}
+
+SUITE(abr_deciders_window, a_short_ladder_is_seen_whole, by_hand, what_it_promises);
