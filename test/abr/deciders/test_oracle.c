@@ -255,6 +255,34 @@ TEST(a_start_by_hand)
 /* 2 chunks of 1 s at 1 or 2 Mbit/s; 1 Mbit/s of payload and no round trip. Chunk 0 is given
  * at level 0 and leaves a buffer of 1 s. Level 0 for chunk 1 takes 1 s: nothing stalls, 1
  * is earned. Level 1 takes 2 s: 2 - 1 (switch) - mu * 1 s. */
+/* Three chunks of 20 and of 32 levels: all plans are tried (32,768 are the most). */
+TEST(brackets_the_best_of_long_ladders)
+{
+    struct rng r;
+    rng_init(&r, 13, 0);
+    double ladder[VIEW_LEVELS];
+    for (int k = 0; k < VIEW_LEVELS; k++)
+        ladder[k] = 150 * pow(1.15, k);
+    for (int i = 0; i < 8; i++) {
+        struct err e = {0};
+        int levels = i % 2 ? 20 : VIEW_LEVELS;
+        struct video *video = video_generate(levels, 3, 4, ladder, .4, rng_u64(&r), &e);
+        struct trace *trace = rough_link(20, rng_range(&r, .2, 3), &r);
+        struct emu_world w = {video, trace, emu_cfg_default()};
+        const struct qoe qoe = random_weights(&r, i);
+        struct oracle *o = oracle_new(video, 0, &e);
+        struct oracle_result got;
+        ck_assert_ptr_nonnull(o);
+        ck_assert_int_eq(oracle_solve(&got, o, &w, 1, &qoe, -1, &e), 0);
+        double best = best_of_all(&w, &qoe, -1);
+        ck_assert(best <= got.bound + 1e-9 && got.value <= best + 1e-9);
+        ck_assert_double_eq_tol(play(&w, &qoe, got.levels, -1), got.value, 1e-9);
+        oracle_free(o);
+        trace_free(trace);
+        video_free(video);
+    }
+}
+
 TEST(one_choice_by_hand)
 {
     struct err e = {0};
@@ -444,6 +472,7 @@ TEST(small_budgets_leave_a_gap_that_is_stated)
 }
 
 SUITE(abr_deciders_oracle, brackets_the_best_of_all_plans,
+      brackets_the_best_of_long_ladders,
       brackets_the_best_of_all_plans_in_points, a_start_by_hand, one_choice_by_hand,
       no_policy_passes_golden_traces, no_policy_passes_with_weights_of_its_own,
       no_policy_passes_generated_traces, no_policy_passes_hsdpa_traces,

@@ -267,7 +267,27 @@ TEST(every_allocation_may_fail)
     ck_assert_int_ge(alloc_each_fails(make, unmake, NULL), 8);
 }
 
-SUITE_SET_UP(abr_manifests_hls, 0, set_up, NULL, ranges_and_files, heights_of_pictures,
+TEST(as_many_levels_as_a_view_has)
+{
+    static char text[8192] = "#EXTM3U\n";
+    for (int k = 0; k <= VIEW_LEVELS; k++) {
+        char name[32];
+        snprintf(name, sizeof name, "%d.m3u8", k);
+        tmpdir_put(dir, name, "#EXTM3U\n#EXTINF:4,\n1.ts\n#EXTINF:2.5,\n2.ts\n");
+        if (k == VIEW_LEVELS) {
+            struct err e = {0};
+            struct video *v = read(text, &e);
+            ck_assert_msg(v && v->levels == VIEW_LEVELS, "%s: %s", e.field, e.detail);
+            ck_assert_double_eq(v->ladder_kbps[VIEW_LEVELS - 1], 1000 + VIEW_LEVELS - 1);
+            video_free(v);
+        }
+        snprintf(text + strlen(text), sizeof text - strlen(text),
+                 "#EXT-X-STREAM-INF:BANDWIDTH=%d\n%s\n", 1000 * (1000 + k), name);
+    }
+    refused(text, "m.m3u8:67", "more than 32 variants");
+}
+
+SUITE_SET_UP(abr_manifests_hls, 0, set_up, NULL, as_many_levels_as_a_view_has, ranges_and_files, heights_of_pictures,
              peaks_when_one_states_no_mean, files_beside_the_playlists,
              redundant_streams_are_one_level, segments_of_a_redirected_playlist, refusals,
              every_allocation_may_fail);

@@ -445,6 +445,10 @@ TEST(refusals)
     for (int i = 0; i <= VIEW_LEVELS; i++)
         sprintf(set + strlen(set), "<Representation bandwidth=\"%d\"/>", 1000 + i);
     refused(mpd(LAST_10S, set), 6, "more than 32", ERR_RANGE);
+    *strrchr(set, '<') = 0; /* without the last one it is a ladder */
+    struct video *longest = read(mpd(LAST_10S, set), NULL);
+    ck_assert_int_eq(longest->levels, VIEW_LEVELS);
+    video_free(longest);
     snprintf(set, sizeof set, "%s" TWO TWO, tmpl);
     refused(mpd(LAST_10S, set), 0, "must ascend", ERR_RANGE); /* two of the same rate */
 
