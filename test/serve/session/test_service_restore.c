@@ -2,6 +2,7 @@
 #include "serve/session/core.h"
 
 #include <check.h>
+#include <math.h>
 #include <sqlite3.h>
 #include <stdio.h>
 #include <string.h>
@@ -175,6 +176,83 @@ TEST(a_free_name_is_found_or_refused)
     ck_assert_str_eq(name + strlen(name) - 4, "-own");
 }
 
+/* ---- a ladder of 20 levels, of which the policy sees a window ---- */
+
+enum { LONG = 20 };
+
+static struct session_opened open_long(void)
+{
+    struct session_open in = served_request(9, 48);
+    in.levels = LONG;
+    for (int k = 0; k < LONG; k++)
+        in.ladder_kbps[k] = 200 * pow(1.2, k);
+    struct session_opened o;
+    struct err e = {0};
+    ck_assert_msg(!service_open(&o, f.service, f.worker, &in, &e), "%s: %s", e.field,
+                  e.detail);
+    return o;
+}
+
+static struct answer ask_long(const char *session, int chunk, int last_level)
+{
+    double bytes = 100e3 * (last_level + 1);
+    struct question q = {
+        .chunk = chunk, .buffer_s = 6 + chunk, .has_last = true, .has_next = true};
+    q.last = (struct outcome){.chunk = chunk - 1,
+                              .level = last_level,
+                              .bytes = (int64_t)bytes,
+                              .download_s = bytes * 8e-3 / (9000 + 700 * (chunk % 3))};
+    q.has_next_quality = true;
+    for (int k = 0; k < LONG; k++) {
+        q.next_bytes[k] = 90000 * (k + 1);
+        q.next_quality[k] = 5 * k + .25 * chunk;
+    }
+    struct answer a;
+    struct err e = {0};
+    ck_assert_msg(!service_ask(&a, f.service, f.worker, session, &q, &e), "%s: %s",
+                  e.field, e.detail);
+    return a;
+}
+
+static void check_same(const struct answer *a, const struct answer *b)
+{
+    ck_assert_int_eq(a->level, b->level);
+    ck_assert_double_eq(a->quality, b->quality);
+    ck_assert_int_eq(a->levels, LONG);
+    ck_assert_mem_eq(a->prob, b->prob, sizeof(double[LONG]));
+}
+
+TEST(a_session_of_a_long_ladder_goes_on)
+{
+    struct session_opened o = open_long();
+    int level = o.first.level;
+    struct answer last = o.first;
+    for (int i = 1; i < 9; i++) {
+        last = ask_long(o.session, i, level);
+        if (i < 8) level = last.level;
+    }
+    ck_assert_int_eq(service_commit(f.service, NULL), 0);
+    served_kill(&f);
+    served_start(&f);
+    struct answer again = ask_long(o.session, 8, level);
+    check_same(&again, &last);
+    struct answer next = ask_long(o.session, 9, last.level);
+    /* the same session without a restart */
+    struct session_opened twin = open_long();
+    struct answer b = twin.first;
+    for (int i = 1; i < 10; i++)
+        b = ask_long(twin.session, i, b.level);
+    check_same(&next, &b);
+    int seen = 0, above = 0;
+    for (int k = 0; k < LONG; k++) {
+        seen += next.prob[k] > 0;
+        above += k >= FEAT_LEVELS && next.prob[k] > 0;
+    }
+    ck_assert_int_le(seen, FEAT_LEVELS);
+    ck_assert_int_gt(above, 0);
+}
+
 SUITE_SET_UP(serve_session_service_restore, 60, setup, teardown,
+             a_session_of_a_long_ladder_goes_on,
              a_profile_whose_name_is_built_in_now_is_kept,
              sessions_with_the_papers_weights_keep_them, a_free_name_is_found_or_refused);
