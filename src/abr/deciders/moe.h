@@ -3,7 +3,8 @@
  * The checkpoint's metadata key "layout" ("full", "paper", "paper-hint" or "blind"; full when it is
  * missing) names the observation that the policy was trained on (feat.h). Decisions are greedy: the
  * most probable level, the lowest one on ties. A network whose output is not finite chooses the
- * lowest level. Levels beyond those of the training are not chosen.
+ * lowest level. Of a ladder of more than 12 levels the policy sees a window (window.h). Levels beyond those
+ * of the training are not chosen.
  *
  * The checkpoint of a profile with added experts (learn/growth_ckpt.h) is played with these experts;
  * it reads the full observation.

@@ -287,7 +287,7 @@ TEST(as_many_levels_as_a_view_has)
     refused(text, "m.m3u8:67", "more than 32 variants");
 }
 
-SUITE_SET_UP(abr_manifests_hls, 0, set_up, NULL, as_many_levels_as_a_view_has, ranges_and_files, heights_of_pictures,
-             peaks_when_one_states_no_mean, files_beside_the_playlists,
-             redundant_streams_are_one_level, segments_of_a_redirected_playlist, refusals,
-             every_allocation_may_fail);
+SUITE_SET_UP(abr_manifests_hls, 0, set_up, NULL, as_many_levels_as_a_view_has,
+             ranges_and_files, heights_of_pictures, peaks_when_one_states_no_mean,
+             files_beside_the_playlists, redundant_streams_are_one_level,
+             segments_of_a_redirected_playlist, refusals, every_allocation_may_fail);
