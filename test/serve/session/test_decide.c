@@ -2,6 +2,7 @@
 
 #include <check.h>
 #include <math.h>
+#include <stdbool.h>
 
 #include "learn/ckpt.h"
 #include "support/alloc.h"
@@ -63,6 +64,45 @@ TEST(both_layouts_are_known_and_others_refused)
     ck_assert_int_eq(layout, FEAT_PAPER);
     cfg.obs_dim = 7;
     ck_assert_int_eq(decide_layout(&layout, &cfg, NULL), ERR_INVALID);
+}
+
+/* A policy with fewer actions than an observation has levels cannot decide on a longer ladder. */
+TEST(twelve_actions_serve_any_ladder)
+{
+    struct policy_cfg cfg = policy_cfg_default(FEAT_FULL_DIM);
+    ck_assert(decide_serves(&cfg, 2) && decide_serves(&cfg, FEAT_LEVELS) &&
+              decide_serves(&cfg, VIEW_LEVELS));
+    cfg.actions = 6;
+    ck_assert(decide_serves(&cfg, 6));
+    ck_assert(!decide_serves(&cfg, 7) && !decide_serves(&cfg, VIEW_LEVELS));
+}
+
+/* The verdict is of the window's levels; weights that are not finite give the lowest one. */
+TEST(a_verdict_on_a_long_ladder)
+{
+    for (int broken = 0; broken < 2; broken++) {
+        struct packed *p = make_packed(broken);
+        struct policy_cfg cfg = policy_cfg_default(FEAT_FULL_DIM);
+        struct decider d;
+        struct verdict v;
+        ck_assert_int_eq(decide_init(&d, &cfg, NULL), 0);
+        struct view view = make_view();
+        view.levels = VIEW_LEVELS;
+        for (int k = 0; k < VIEW_LEVELS; k++)
+            view.ladder_kbps[k] = 100 * pow(1.15, k);
+        alloc_watch();
+        bool ok = decide(&v, p, &d, &view, .7);
+        ck_assert_int_eq(alloc_calls(), 0);
+        ck_assert(ok == !broken && v.level >= 0 && v.level < VIEW_LEVELS);
+        ck_assert_int_eq(__builtin_popcount(v.seen), FEAT_LEVELS);
+        ck_assert(v.seen >> v.level & 1);
+        if (broken) ck_assert_int_eq(v.level, 0);
+        double sum = 0;
+        for (int i = 0; i < FEAT_LEVELS; i++)
+            sum += (double)v.prob[i];
+        if (ok) ck_assert_double_eq_tol(sum, 1, 1e-5);
+        packed_free(p);
+    }
 }
 
 TEST(samples_follow_the_distribution)
@@ -161,6 +201,7 @@ TEST(a_secret_draws_evenly_and_its_own)
 }
 
 SUITE(serve_session_decide, draws_depend_on_seed_key_and_chunk_alone,
-      both_layouts_are_known_and_others_refused, samples_follow_the_distribution,
+      both_layouts_are_known_and_others_refused, twelve_actions_serve_any_ladder,
+      a_verdict_on_a_long_ladder, samples_follow_the_distribution,
       weights_that_are_not_finite_give_the_lowest_level, deciding_allocates_nothing,
       the_shipped_policy_decides_as_its_plain_twin, a_secret_draws_evenly_and_its_own);
