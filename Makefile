@@ -380,9 +380,13 @@ without: ## build and test the core without each of its parts, and without all o
 same: all ## compare what the program does with what it did at commit BASE (minutes); BASE=COMMIT
 	@bash test/same/same.sh "$(BASE)"
 
-.PHONY: showdown
-showdown: all web media test/web/node_modules/.done ## compare abrd with the players' own rules in real time (hours); TRACES=8 TRIES=3 OUT=build/showdown ONLY='abrd live,Shaka'
-	@TRACES=$(TRACES) TRIES=$(TRIES) OUT=$(OUT) ONLY='$(ONLY)' PART=$(PART) node test/showdown/showdown.mjs
+.PHONY: test-players players
+test-players: all web test/web/node_modules/.done ## run the adapters in the real players, on a virtual clock
+	@bash test/each.sh players
+
+players: all web test/web/node_modules/.done ## compare abrd with the players' own rules on a virtual clock (minutes); TRACES=DIR TAKE=0 PROFILE=standard ONLY='abrd;Shaka'
+	@TRACES="$(TRACES)" TAKE="$(TAKE)" PROFILE="$(PROFILE)" ONLY="$(ONLY)" OURS="$(OURS)" VIDEO="$(VIDEO)" \
+	    SHARED="$(SHARED)" JOBS="$(JOBS)" PART="$(PART)" OUT="$(OUT)" node test/players/players.mjs
 
 lint: $(OBJ) test/lint/node_modules/.done ## check layers, names, lengths, forbidden calls, formatting and JavaScript
 	@bash test/each.sh lint

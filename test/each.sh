@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # each.sh WHAT... - runs tests side by side, from the project's root. WHAT is a kind (lint, check,
-# http, web), a script, or a folder (all *.sh and *.mjs in it). What they need is built already.
+# http, players, web), a script, or a folder (all *.sh and *.mjs in it). What they need is built already.
 #
 # JOBS (default: the processors) run at a time, and two of the browser's beside them, which mostly
 # wait for their players; JOBS=1 runs all one after the other. A test's log is printed when it ends,
@@ -33,6 +33,7 @@ for what in "$@"; do
     case $what in
     lint) add lint test/lint/selftest.sh; add lint test/lint/lint.sh ;;
     check) add check check ;;
+    players) add players test/players/run.mjs ;;
     web) for f in fading run players examples origin; do add web "test/web/$f.mjs"; done ;;
     http)
         for f in test/trial/small.sh test/score/selftest.sh test/http/*.sh test/http/*.mjs \

@@ -10,7 +10,6 @@ import { pluginTests } from './plugin.mjs';
 import { finish } from './harness.mjs';
 import { qoeTests } from './qoe.mjs';
 import { recordTests } from './record.mjs';
-import { scoreTests } from './score.mjs';
 
 await pluginTests();
 await adapterTests();
@@ -18,7 +17,6 @@ await abandonTests();
 await outageTests();
 await qoeTests();
 await recordTests();
-await scoreTests();
 await packageTests();
 await browserTests();
 await cmcdTests();

@@ -1,0 +1,133 @@
+// session.mjs - one viewer: a player, by itself or with the plugin, plays a video over a link to its end.
+import { Clock } from './clock.mjs';
+import { thrown } from './events.mjs';
+import { Link } from './link.mjs';
+import { siteOf } from './media.mjs';
+import { Bridge, DAEMON, MEDIA, Network } from './net.mjs';
+import { Page } from './page.mjs';
+
+/** Of every virtual session: pages begin at the same time of the day. */
+const EPOCH_MS = Date.UTC(2026, 0, 1);
+
+const merge = (into, from = {}) => {
+    for (const [k, v] of Object.entries(from))
+        if (v && typeof v === 'object' && !Array.isArray(v)) into[k] = merge(into[k] ?? {}, v); else into[k] = v;
+    return into;
+};
+
+/** Starts a player in a page: {abrd, player, stop}. `own` are the settings of the player itself. */
+const begin = {
+    dashjs(page, video, site, { own, abrd }) {
+        const player = page.window.dashjs.MediaPlayer().create();
+        player.updateSettings(merge({ debug: { logLevel: Number(process.env.DASHLOG ?? 0) }, streaming: { lastBitrateCachingInfo: { enabled: false },
+            lastMediaSettingsCachingInfo: { enabled: false } } }, own));
+        const handle = abrd && page.import('dashjs').attach(player, abrd);
+        player.initialize(video, MEDIA + site.dash, true);
+        return { abrd: handle, player, stop: () => player.destroy() };
+    },
+    hlsjs(page, video, site, { own, abrd }) {
+        const { Hls } = page.window;
+        const handle = abrd && page.import('hlsjs').attach(Hls, abrd);
+        const player = new Hls(merge({ enableWorker: false, ...(handle && { abrController: handle.controller }) }, own));
+        player.loadSource(MEDIA + site.hls);
+        player.attachMedia(video);
+        video.play();
+        return { abrd: handle, player, stop: () => player.destroy() };
+    },
+    shaka(page, video, site, { own, abrd }) {
+        const { shaka } = page.window;
+        shaka.polyfill.installAll();
+        const player = new shaka.Player();
+        player.configure(own ?? {});
+        const handle = {};
+        const ready = player.attach(video).then(() => {
+            if (abrd) handle.abrd = page.import('shaka').attach(player, abrd);
+            return player.load(MEDIA + site.dash);
+        }).then(() => video.play()).catch(e => page.said.push(`error: shaka ${e.code} ${e.message}`));
+        return { get abrd() { return handle.abrd ?? null; }, player, ready, stop: () => player.destroy() };
+    },
+};
+
+/**
+ * @param {object} what
+ * @param {'dashjs'|'hlsjs'|'shaka'} what.kind
+ * @param {number[][]} what.trace rows of link.mjs
+ * @param {object} what.video of media.mjs
+ * @param {object} [what.own] settings of the player
+ * @param {object|null} [what.abrd] options of attach(); null: without the plugin
+ * @param {string} [what.daemon] its real address
+ * @param {number} [what.latencyMs] of the daemon, virtual
+ * @param {object} [what.site] options of siteOf
+ * @param {object} [what.link] options of Link
+ * @param {(run: object) => void} [what.during] called at the start, with {clock, bridge, video, abrd, player}
+ * @param {number} [what.limitS] of virtual time
+ */
+export async function play({ kind, trace, video, own, abrd = null, daemon = '', latencyMs = 20, site: about, link: linkOptions,
+    during, limitS = 3600, seed = 1, untilS = Infinity }) {
+    const clock = new Clock(), link = new Link(clock, trace, linkOptions);
+    const site = siteOf(video, about), bridge = new Bridge(clock, daemon, latencyMs);
+    const net = new Network(clock, link, site, bridge, EPOCH_MS);
+    const page = new Page(clock, net, { seed, epochMs: EPOCH_MS });
+    page.load(kind);
+    const element = page.createVideo(), seen = [];
+    thrown.length = 0;
+    let running, over = false, failed = null;
+    // the end as the player declares it: dash.js may open the source again after the last picture
+    const isOver = () => over || element.ended || failed;
+    clock.after(0, () => {
+        try {
+            running = begin[kind](page, element, site, { own,
+                abrd: abrd && { server: DAEMON, ...abrd } });
+        } catch (e) {
+            failed = e;
+            return;
+        }
+        const listen = () => {
+            for (const event of ['session', 'decision', 'request', 'abandon', 'chunk', 'report', 'error', 'state'])
+                running.abrd?.on(event, data => seen.push({ event, at: clock.now, ...data }));
+        };
+        if (running.abrd || kind !== 'shaka') listen(); else clock.after(1, listen);
+        if (kind === 'dashjs') running.player.on('playbackEnded', () => { over = true; });
+        during?.({ clock, bridge, video: element, page, net, get abrd() { return running.abrd; }, player: running.player });
+    });
+    const rejected = [];
+    const onRejection = e => { rejected.push(e); };
+    process.on('unhandledRejection', onRejection);
+    try {
+        await clock.run(isOver, Math.min(limitS, untilS) * 1000);
+        if (failed) throw failed;
+        element.sync();
+        const ended = Boolean(isOver()), state = running.abrd?.state;
+        // whoever closes the page sends the last report
+        await clock.run(() => false, clock.now + 2000);
+        const after = running.abrd && { ...state };
+        running.abrd?.detach();
+        try { await running.stop(); } catch { /* a stopped player has nothing more to do */ }
+        await clock.run(() => false, clock.now + 2000);
+        return result({ clock, net, element, bridge, page, seen, state: after, video, ended,
+            errors: [...clock.errors, ...thrown, ...rejected] });
+    } finally {
+        process.off('unhandledRejection', onRejection);
+        bridge.close();
+    }
+}
+
+function result({ clock, net, element, bridge, page, seen, state, video, ended, errors }) {
+    const requests = net.log.filter(r => r.kind === 'video');
+    const stalls = element.stalls.map(s => ((s.to ?? clock.now) - s.from) / 1000).filter(s => s >= .1);
+    // the level on the screen for most of each chunk
+    const levels = [];
+    for (const { from, to, level, number } of element.shown) {
+        const row = levels[number - 1] ??= new Map();
+        row.set(level, (row.get(level) ?? 0) + to - from);
+    }
+    const shown = Array.from(levels, row => (row ? [...row].sort((a, b) => b[1] - a[1])[0][0] : -1));
+    const useful = new Map(); // bytes of the copies that were shown
+    shown.forEach((level, chunk) => { if (level >= 0) useful.set(chunk, video.sizes[chunk][level]); });
+    const bytes = requests.reduce((n, r) => n + r.loaded, 0);
+    return {
+        ended, shown, stalls, startupS: element.firstMs / 1000, wallS: clock.now / 1000,
+        pieces: element.shown, requests, bytes, wasted: bytes - [...useful.values()].reduce((a, b) => a + b, 0),
+        files: net.log, asked: bridge.log, seen, state, said: page.said, errors, timers: clock.now,
+    };
+}
