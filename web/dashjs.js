@@ -30,6 +30,8 @@ import { fetchIndexes } from './lib/sidx.js';
 
 const STRONG = 1; // SwitchRequest.PRIORITY.STRONG of dash.js
 const RULE_NAME = 'AbrdRule';
+/** Settings of the buffer: below the top level, at it, at it in a long video. */
+const LIMITS = ['bufferTimeDefault', 'bufferTimeAtTopQuality', 'bufferTimeAtTopQualityLongForm'];
 
 /**
  * Lets the daemon decide the video bitrate. Call it before player.initialize().
@@ -59,13 +61,14 @@ class Adapter {
         const p = this.#player, core = this.#core;
         // a fast switch would download buffered chunks again; an abandoned request would request a chunk
         // twice
-        const set = (fastSwitchEnabled, active) => p.updateSettings({ streaming: {
-            buffer: { fastSwitchEnabled }, abr: { rules: { abandonRequestsRule: { active } } },
+        const set = (buffer, active) => p.updateSettings({ streaming: {
+            buffer, abr: { rules: { abandonRequestsRule: { active } } },
         } });
-        const { abr: { rules }, buffer: { fastSwitchEnabled } } = p.getSettings().streaming;
-        const { active } = rules.abandonRequestsRule;
-        set(false, false);
-        core.undo(() => set(fastSwitchEnabled, active));
+        const { abr: { rules }, buffer } = p.getSettings().streaming, { active } = rules.abandonRequestsRule;
+        const was = { fastSwitchEnabled: buffer.fastSwitchEnabled }, ours = { fastSwitchEnabled: false };
+        for (const name of LIMITS) ours[name] = core.bufferS(was[name] = buffer[name]);
+        set(ours, false);
+        core.undo(() => set(was, active));
 
         const rule = {
             getClassName: () => RULE_NAME,

@@ -84,6 +84,8 @@ class Adapter {
         const { core } = this, { config } = hls;
         const ours = {
             testBandwidth: false, // it would fetch a fragment that is not played
+            maxBufferLength: core.bufferS(config.maxBufferLength),
+            maxMaxBufferLength: core.bufferS(config.maxMaxBufferLength),
             fLoader: held(config.fLoader ?? config.loader, context => this.#requested(context)),
             pLoader: held(config.pLoader ?? config.loader, context => this.#playlist(context)),
         };

@@ -14,6 +14,8 @@
  * decision as the variant to play if it fits, else its own choice (core.js). It is called when the
  * segment has been appended, not before: Shaka cancels a download when the variant changes.
  *
+ * A chunk is abandoned (abandon.js) by choosing again: Shaka cancels a segment when the variant changes.
+ *
  * Download time is the time that Shaka reports. The buffer is what the player will hold when it requests
  * the next chunk: media up to the end of the arrived one, but no more than bufferingGoal. Several
  * periods are one session. With HLS the player may choose the first segment, since it chooses the
@@ -22,12 +24,15 @@
  * @module abrd/shaka
  */
 
-import { Core, guard, ladder, sameRate } from './lib/core.js';
+import { abandoning } from './lib/abandon.js';
+import { Core, guard, ladder, later, sameRate } from './lib/core.js';
 import { readManifest } from './lib/manifest.js';
 import { watch } from './lib/media.js';
 import { readHint, readPlaylist } from './lib/playlist.js';
 import { fetchIndexes } from './lib/sidx.js';
 
+/** Shaka reports progress in steps of this size; the step that is on its way counts as arrived. */
+const STEP_BYTES = 16e3;
 // shaka.net.NetworkingEngine.RequestType and AdvancedRequestType
 const MANIFEST = 0, SEGMENT = 1;
 const MEDIA_SEGMENT = 1, MEDIA_PLAYLIST = 2, MASTER_PLAYLIST = 3, MPD = 4;
@@ -50,6 +55,8 @@ class Adapter {
     #own = null;        // the manager of the player
     #playing = null;    // variant of the current segment
     #chunk;             // its number; its index may be gone when it arrives
+    #loaded;            // bytes of it that have arrived, as far as Shaka has reported them
+    #restarts = false;  // it is about to be abandoned
     #ours = false;      // it was decided, and there is no decision for the next: stay
     #unwatch = () => {};
 
@@ -62,12 +69,12 @@ class Adapter {
 
     #install() {
         const p = this.#player, core = this.#core;
-        const { abrFactory, streaming } = p.getConfiguration();
+        const { abrFactory, streaming: { bufferingGoal, disableVideoPrefetch } } = p.getConfiguration();
+        const set = (make, buffer, prefetch) => p.configure({ abrFactory: make,
+            streaming: { bufferingGoal: buffer, disableVideoPrefetch: prefetch } });
         // prefetched segments would be chosen before the decision
-        p.configure({ abrFactory: () => this.#wrap(abrFactory()), streaming: { disableVideoPrefetch: true } });
-        core.undo(() => p.configure({
-            abrFactory, streaming: { disableVideoPrefetch: streaming.disableVideoPrefetch },
-        }));
+        set(() => this.#wrap(abrFactory()), core.bufferS(bufferingGoal), true);
+        core.undo(() => set(abrFactory, bufferingGoal, disableVideoPrefetch));
 
         const net = p.getNetworkingEngine();
         core.tie(net, 'registerRequestFilter', 'unregisterRequestFilter',
@@ -92,19 +99,23 @@ class Adapter {
         this.#own = own;
         const instead = (name, fn) => {
             const was = own[name].bind(own);
-            own[name] = (...args) => fn(was, ...args);
+            own[name] = (...args) => fn(() => was(...args), ...args);
         };
-        instead('setVariants', (was, variants, ...more) => {
+        instead('setVariants', (was, variants) => {
             this.#variants = variants;
-            return was(variants, ...more);
+            return was();
         });
-        instead('chooseVariant', (was, ...args) =>
-            guard(() => this.#choose(() => was(...args))) ?? was(...args));
+        instead('segmentDownloaded', (was, ...args) => {
+            if (isVideo(args[4])) this.#loaded += args[1]; // of one segment at a time
+            was();
+        });
+        instead('getBandwidthEstimate', was => (this.#restarts ? -1 : was()));
+        instead('chooseVariant', was => guard(() => this.#choose(was)) ?? was());
         instead('setMediaElement', (was, media) => {
             this.#unwatch();
             this.#unwatch = media && this.#core.attached ?
                 watch(media, this.#core, t => this.#seek(t)) : () => {};
-            was(media);
+            was();
         });
         return own;
     }
@@ -116,8 +127,7 @@ class Adapter {
         const { restrictions } = this.#player.getConfiguration().abr;
         const fitting = this.#variants.filter(v => sameRate(rateOf(v), d.kbps) && isAllowed(v, restrictions));
         if (!fitting.length) return own();
-        const sound = (this.#playing ?? own())?.audio;
-        return fitting.find(v => v.audio === sound) ?? fitting[0];
+        return withSound(fitting, this.#playing ?? own());
     }
 
     #requested(type, context) {
@@ -125,24 +135,37 @@ class Adapter {
         const core = this.#core, variant = this.#playing = this.#variantOf(context);
         if (!core.track) return;
         const { startTime, endTime } = context.segment;
+        this.#loaded = 0;
+        this.#restarts = false;
         core.track.chunkS ??= endTime - startTime;
         core.meet(rateOf(variant), () => this.#variants.map(rowOf));
         this.#chunk = this.#chunkOf(context);
-        this.#ours = core.requested(this.#chunk, rateOf(variant)) !== 'player';
+        this.#ours = core.requested(this.#chunk, rateOf(variant), abandoning(core,
+            () => [this.#loaded + STEP_BYTES], () => this.#ahead(startTime), () => this.#restart())) !== 'player';
+    }
+
+    /**
+     * Chooses again when the new decision is there. Shaka then cancels the segment if its own estimate says
+     * that this is faster, and it may take bits for bytes; any time is short with a bandwidth below 0.
+     */
+    #restart() {
+        this.#restarts = true;
+        return later(0).then(() => this.#own.trySuggestStreams());
     }
 
     #responded(type, response, context) {
         if (!this.#core.attached || !response.data?.byteLength) return null;
         if (type === SEGMENT && isVideo(context)) return this.#arrived(response, context);
         if (type !== MANIFEST) return null;
-        const text = new TextDecoder().decode(response.data);
-        const read = { [MPD]: this.#manifest, [MASTER_PLAYLIST]: this.#master, [MEDIA_PLAYLIST]: this.#playlist };
-        return read[context?.type]?.call(this, text, response, context);
+        const text = new TextDecoder().decode(response.data), kind = context?.type;
+        if (kind === MPD) return this.#manifest(text, response.uri);
+        return kind === MASTER_PLAYLIST ? this.#begin({ levels: [], chunkS: null, chunks: 0, profile: readHint(text) }) :
+            kind === MEDIA_PLAYLIST && this.#playlist(text, context);
     }
 
     /* ----- one source ----- */
 
-    #manifest(text, { uri }) {
+    #manifest(text, uri) {
         const plan = readManifest(text, uri);
         if (this.#live && plan.live && this.#core.track) return null; // read again
         const [track] = plan.periods;
@@ -155,10 +178,6 @@ class Adapter {
         return this.#core.ask(signal => fetchIndexes(track, signal));
     }
 
-    #master(text) {
-        this.#begin({ levels: [], chunkS: null, chunks: 0, profile: readHint(text) });
-    }
-
     #begin(track, live) {
         this.#live = live;
         this.#playing = null;
@@ -167,7 +186,7 @@ class Adapter {
         this.#core.enter(track);
     }
 
-    #playlist(text, _, context) {
+    #playlist(text, context) {
         const { track } = this.#core;
         if (!track || track.chunkS || context.stream?.type === 'audio') return null;
         const { chunkS, chunks, live } = readPlaylist(text);
@@ -176,10 +195,7 @@ class Adapter {
         return this.#core.ask();
     }
 
-    #variantOf({ stream }) {
-        const fitting = this.#variants.filter(v => v.video === stream);
-        return fitting.find(v => v.audio === this.#playing?.audio) ?? fitting[0];
-    }
+    #variantOf({ stream }) { return withSound(this.#variants.filter(v => v.video === stream), this.#playing); }
 
     /** The number of a chunk. For VOD it is Shaka's own, since chunks may differ in length. */
     #chunkOf({ stream, segment: { startTime } }) {
@@ -195,8 +211,11 @@ class Adapter {
             kbps: rateOf(this.#variantOf(context)),
             bytes: response.data.byteLength,
             download_s: response.timeMs / 1000,
-        }, context.segment.endTime - (this.#player.getMediaElement()?.currentTime ?? 0), this.#bufferMaxS());
+        }, this.#ahead(context.segment.endTime), this.#bufferMaxS());
     }
+
+    /** Media from the playhead to time t. */
+    #ahead(t) { return t - (this.#player.getMediaElement()?.currentTime ?? 0); }
 
     #seek(t) {
         if (this.#live || !this.#core.track) return;
@@ -212,6 +231,8 @@ class Adapter {
 const isVideo = context => context?.type === MEDIA_SEGMENT && context.stream?.type === 'video' &&
     context.segment;
 const rateOf = variant => (variant?.video?.bandwidth || variant?.bandwidth) / 1000;
+/** The variant with the sound of another one, else the first. */
+const withSound = (variants, other) => variants.find(v => v.audio === other?.audio) ?? variants[0];
 const rowOf = variant => [rateOf(variant), variant.video?.width, variant.video?.height];
 
 /** Whether abr.restrictions allow a variant; properties that it does not state are allowed. */

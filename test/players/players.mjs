@@ -6,7 +6,7 @@
 //   PROFILE=A,B       profiles of the viewers (default standard); the players' own rules know none
 //   VIDEO=DIR         folder with video_size_0, ... of Pensieve's ladder (default: Envivio below SHARED, else the
 //                     one of the golden tests)
-//   ONLY=A;B          beginnings of the rules' names
+//   ONLY=A;B          rules' names, or beginnings of them
 //   OURS=NAME         the others are compared with this rule (default: abrd in dash.js)
 //   JOBS=N            processes (default: one per processor)
 //   OUT=build/players players.csv and runs.jsonl
@@ -14,7 +14,7 @@
 //
 // Begun again with the same OUT it starts anew. Intervals are paired by trace (95 %, bootstrap).
 import { fork } from 'node:child_process';
-import { existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs';
+import { appendFileSync, existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -30,6 +30,8 @@ import { play } from './session.mjs';
 const { env } = process, HERE = path.dirname(fileURLToPath(import.meta.url));
 const shared = env.SHARED || '../shared', envivio = path.join(shared, 'video/envivio-dash3');
 const folder = env.TRACES || 'traces', out = env.OUT || 'build/players';
+// of virtual time: a player that has given up by then is unfinished
+const LIMIT_S = 600;
 const fail = text => { console.error(`players: ${text}`); process.exit(2); };
 
 function videoOf() {
@@ -44,7 +46,7 @@ async function playAll({ rule, profile, traces }, report) {
     try {
         for (const name of traces) {
             const run = await play({ kind, own, trace: readTrace(path.join(folder, name)), video,
-                abrd: abrd && { profile, ...abrd }, daemon: daemon?.url });
+                abrd: abrd && { profile, ...abrd }, daemon: daemon?.url, limitS: LIMIT_S });
             const said = [...run.said, ...run.errors.map(e => e?.stack ?? String(e))];
             report({ rule, profile, trace: name, ...figures(run, video, Object.fromEntries(PROFILES)),
                 by_abrd: run.seen.filter(e => e.event === 'request' && e.by === 'abrd').length,
@@ -73,7 +75,7 @@ if (process.send) {
     const take = Number(env.TAKE || 0);
     if (take && take < traces.length) traces = Array.from({ length: take }, (_, i) => traces[Math.floor(i * traces.length / take)]);
     const only = (env.ONLY || '').split(';').filter(Boolean);
-    const names = Object.keys(RULES).filter(n => !only.length || only.some(o => n.startsWith(o)));
+    const names = Object.keys(RULES).filter(n => !only.length || only.some(o => (o in RULES ? n === o : n.startsWith(o))));
     if (!names.length) fail(`ONLY: no rule begins with '${env.ONLY}'; the rules are ${Object.keys(RULES).join('; ')}`);
     const ours = env.OURS || 'abrd in dash.js';
     // the players' own rules know no profile: they play once for all
@@ -84,7 +86,8 @@ if (process.send) {
         const { look } = await import('../score/grid.mjs');
         console.log(`look ${look('test', 'players', 'moe')} at a test set`);
     }
-    const rows = [], pending = [...jobs];
+    const rows = [], pending = [...jobs], log = path.join(out, 'runs.jsonl');
+    writeFileSync(log, '');
     const began = Date.now();
     await Promise.all(Array.from({ length: Math.min(Number(env.JOBS) || os.cpus().length, jobs.length) }, () => new Promise((done, failed) => {
         const worker = fork(fileURLToPath(import.meta.url));
@@ -92,14 +95,20 @@ if (process.send) {
             const job = pending.shift();
             if (job) worker.send(job); else { worker.disconnect(); done(); }
         };
-        worker.on('message', ({ row, done: over }) => { if (row) rows.push(row); if (over) next(); });
+        worker.on('message', ({ row, done: over }) => {
+            if (row) {
+                rows.push(row);
+                appendFileSync(log, `${JSON.stringify(row)}\n`);
+            }
+            if (over) next();
+        });
         worker.on('exit', code => { if (code) failed(new Error(`a process has ended with ${code}`)); });
         next();
     })));
 
     const order = jobs.map(j => `${j.rule}\n${j.profile}`);
     rows.sort((a, b) => order.indexOf(`${a.rule}\n${a.profile}`) - order.indexOf(`${b.rule}\n${b.profile}`) || (a.trace < b.trace ? -1 : 1));
-    writeFileSync(path.join(out, 'runs.jsonl'), rows.map(r => `${JSON.stringify(r)}\n`).join(''));
+    writeFileSync(log, rows.map(r => `${JSON.stringify(r)}\n`).join(''));
     const csv = ['profile,rule,qoe,behind,low,high,kbps,stall_s,switches,startup_s,requests,mbytes,wasted_mbytes,unfinished'];
     for (const profile of profiles) {
         const { traces: on, lines } = table(rows.filter(r => r.profile === null || r.profile === profile), profile, ours);
@@ -117,6 +126,5 @@ if (process.send) {
     writeFileSync(path.join(out, 'players.csv'), `${csv.join('\n')}\n`);
     const said = rows.filter(r => r.said);
     for (const r of said.slice(0, 5)) console.log(`\n${r.rule}, ${r.trace}: ${r.said[0]}`);
-    console.log(`\n${rows.length} sessions in ${((Date.now() - began) / 1000).toFixed(0)} s; ${path.join(out, 'players.csv')}, ${
-        path.join(out, 'runs.jsonl')}${said.length ? `; ${said.length} sessions with complaints` : ''}`);
+    console.log(`\n${rows.length} sessions in ${((Date.now() - began) / 1000).toFixed(0)} s; ${path.join(out, 'players.csv')}, ${log}${said.length ? `; ${said.length} sessions with complaints` : ''}`);
 }

@@ -9,42 +9,46 @@ import { Page } from './page.mjs';
 /** Of every virtual session: pages begin at the same time of the day. */
 const EPOCH_MS = Date.UTC(2026, 0, 1);
 
+const EVENTS = ['session', 'decision', 'request', 'abandon', 'chunk', 'report', 'error', 'state'];
+
 const merge = (into, from = {}) => {
     for (const [k, v] of Object.entries(from))
         if (v && typeof v === 'object' && !Array.isArray(v)) into[k] = merge(into[k] ?? {}, v); else into[k] = v;
     return into;
 };
 
-/** Starts a player in a page: {abrd, player, stop}. `own` are the settings of the player itself. */
+/** Starts a player in a page: {player, stop}. `own` are its settings; listen() gets the plugin's handle. */
 const begin = {
-    dashjs(page, video, site, { own, abrd }) {
+    dashjs(page, video, site, { own, abrd, listen }) {
         const player = page.window.dashjs.MediaPlayer().create();
         player.updateSettings(merge({ debug: { logLevel: Number(process.env.DASHLOG ?? 0) }, streaming: { lastBitrateCachingInfo: { enabled: false },
             lastMediaSettingsCachingInfo: { enabled: false } } }, own));
-        const handle = abrd && page.import('dashjs').attach(player, abrd);
+        if (abrd) listen(page.import('dashjs').attach(player, abrd));
         player.initialize(video, MEDIA + site.dash, true);
-        return { abrd: handle, player, stop: () => player.destroy() };
+        return { player, stop: () => player.destroy() };
     },
-    hlsjs(page, video, site, { own, abrd }) {
+    hlsjs(page, video, site, { own, abrd, listen }) {
         const { Hls } = page.window;
         const handle = abrd && page.import('hlsjs').attach(Hls, abrd);
+        if (handle) listen(handle);
         const player = new Hls(merge({ enableWorker: false, ...(handle && { abrController: handle.controller }) }, own));
         player.loadSource(MEDIA + site.hls);
         player.attachMedia(video);
         video.play();
-        return { abrd: handle, player, stop: () => player.destroy() };
+        return { player, stop: () => player.destroy() };
     },
-    shaka(page, video, site, { own, abrd }) {
+    shaka(page, video, site, { own, abrd, listen }) {
         const { shaka } = page.window;
         shaka.polyfill.installAll();
         const player = new shaka.Player();
         player.configure(own ?? {});
-        const handle = {};
-        const ready = player.attach(video).then(() => {
-            if (abrd) handle.abrd = page.import('shaka').attach(player, abrd);
+        // Shaka gives up after two attempts, and leaves it to the page to go on
+        player.configure({ streaming: { failureCallback: _error => { player.retryStreaming(1); } } });
+        player.attach(video).then(() => {
+            if (abrd) listen(page.import('shaka').attach(player, abrd));
             return player.load(MEDIA + site.dash);
         }).then(() => video.play()).catch(e => page.said.push(`error: shaka ${e.code} ${e.message}`));
-        return { get abrd() { return handle.abrd ?? null; }, player, ready, stop: () => player.destroy() };
+        return { player, stop: () => player.destroy() };
     },
 };
 
@@ -71,24 +75,22 @@ export async function play({ kind, trace, video, own, abrd = null, daemon = '', 
     page.load(kind);
     const element = page.createVideo(), seen = [];
     thrown.length = 0;
-    let running, over = false, failed = null;
+    let running, handle = null, over = false, failed = null;
     // the end as the player declares it: dash.js may open the source again after the last picture
     const isOver = () => over || element.ended || failed;
+    const listen = of => {
+        handle = of;
+        for (const event of EVENTS) handle.on(event, data => seen.push({ event, at: clock.now, ...data }));
+    };
     clock.after(0, () => {
         try {
-            running = begin[kind](page, element, site, { own,
-                abrd: abrd && { server: DAEMON, ...abrd } });
+            running = begin[kind](page, element, site, { own, listen, abrd: abrd && { server: DAEMON, ...abrd } });
         } catch (e) {
             failed = e;
             return;
         }
-        const listen = () => {
-            for (const event of ['session', 'decision', 'request', 'abandon', 'chunk', 'report', 'error', 'state'])
-                running.abrd?.on(event, data => seen.push({ event, at: clock.now, ...data }));
-        };
-        if (running.abrd || kind !== 'shaka') listen(); else clock.after(1, listen);
         if (kind === 'dashjs') running.player.on('playbackEnded', () => { over = true; });
-        during?.({ clock, bridge, video: element, page, net, get abrd() { return running.abrd; }, player: running.player });
+        during?.({ clock, bridge, video: element, page, net, get abrd() { return handle; }, player: running.player });
     });
     const rejected = [];
     const onRejection = e => { rejected.push(e); };
@@ -97,14 +99,13 @@ export async function play({ kind, trace, video, own, abrd = null, daemon = '', 
         await clock.run(isOver, Math.min(limitS, untilS) * 1000);
         if (failed) throw failed;
         element.sync();
-        const ended = Boolean(isOver()), state = running.abrd?.state;
+        const ended = Boolean(isOver()), state = handle?.state, overMs = clock.now;
         // whoever closes the page sends the last report
         await clock.run(() => false, clock.now + 2000);
-        const after = running.abrd && { ...state };
-        running.abrd?.detach();
+        handle?.detach();
         try { await running.stop(); } catch { /* a stopped player has nothing more to do */ }
         await clock.run(() => false, clock.now + 2000);
-        return result({ clock, net, element, bridge, page, seen, state: after, video, ended,
+        return result({ net, element, bridge, page, seen, state, overMs, video, ended,
             errors: [...clock.errors, ...thrown, ...rejected] });
     } finally {
         process.off('unhandledRejection', onRejection);
@@ -112,9 +113,9 @@ export async function play({ kind, trace, video, own, abrd = null, daemon = '', 
     }
 }
 
-function result({ clock, net, element, bridge, page, seen, state, video, ended, errors }) {
+function result({ net, element, bridge, page, seen, state, overMs, video, ended, errors }) {
     const requests = net.log.filter(r => r.kind === 'video');
-    const stalls = element.stalls.map(s => ((s.to ?? clock.now) - s.from) / 1000).filter(s => s >= .1);
+    const stalls = element.stalls.map(s => ((s.to ?? overMs) - s.from) / 1000).filter(s => s >= .1);
     // the level on the screen for most of each chunk
     const levels = [];
     for (const { from, to, level, number } of element.shown) {
@@ -126,8 +127,8 @@ function result({ clock, net, element, bridge, page, seen, state, video, ended, 
     shown.forEach((level, chunk) => { if (level >= 0) useful.set(chunk, video.sizes[chunk][level]); });
     const bytes = requests.reduce((n, r) => n + r.loaded, 0);
     return {
-        ended, shown, stalls, startupS: element.firstMs / 1000, wallS: clock.now / 1000,
+        ended, shown, stalls, startupS: element.firstMs / 1000, wallS: overMs / 1000,
         pieces: element.shown, requests, bytes, wasted: bytes - [...useful.values()].reduce((a, b) => a + b, 0),
-        files: net.log, asked: bridge.log, seen, state, said: page.said, errors, timers: clock.now,
+        files: net.log, asked: bridge.log, seen, state, said: page.said, errors,
     };
 }

@@ -32,7 +32,8 @@ export class FakeShaka extends EventTarget {
         return n < 0 ? null : n;
     }
     manager() {
-        return { setVariants() {}, setMediaElement() {}, trySuggestStreams() {}, chooseVariant: () => this.variants[this.own] };
+        return { setVariants() {}, setMediaElement() {}, trySuggestStreams() {}, segmentDownloaded() {}, getBandwidthEstimate: () => 1e6,
+            chooseVariant: () => this.variants[this.own] };
     }
     getConfiguration() { return this.config; }
     configure({ abrFactory, streaming }) {
@@ -258,10 +259,12 @@ export async function adapterTests() {
             await player.load();
             for (let i = 0; i < 3; i++) assert.equal(await player.chunk(i), 2);
             assert.deepEqual(mock.of('/decisions').map(d => d.last.level), [2, 2, 2]);
-            assert.equal(player.config.testBandwidth, false);
+            const { testBandwidth: tests, maxBufferLength: most, maxMaxBufferLength: mostOfAll } = player.config;
+            assert.deepEqual([tests, most, mostOfAll], [false, 60, 60]);
             abrd.detach();
-            const { testBandwidth, fLoader, pLoader } = player.config;
-            assert.deepEqual([testBandwidth, fLoader, pLoader], [true, undefined, undefined]);
+            const { testBandwidth, fLoader, pLoader, maxBufferLength, maxMaxBufferLength } = player.config;
+            assert.deepEqual([testBandwidth, fLoader, pLoader, maxBufferLength, maxMaxBufferLength],
+                [true, undefined, undefined, 30, 600]);
             assert.equal(player.listeners.length, 0);
             assert.equal(await player.chunk(3), 0);
         }));

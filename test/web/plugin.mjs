@@ -192,7 +192,7 @@ export async function pluginTests() {
             assert.equal(s.profile, 'news');
             assert.equal(s.content_id, 'film');
             assert.deepEqual(s.ladder_kbps, [300, 750, 1200]);
-            assert.deepEqual([s.chunk_s, s.chunks, s.buffer_max_s], [4, 10, 26]);
+            assert.deepEqual([s.chunk_s, s.chunks, s.buffer_max_s], [4, 10, 56]);
             assert.equal(s.final, true);
             assert.deepEqual(s.outcomes.map(o => o.chunk), [...Array(10).keys()]);
             assert.deepEqual(s.outcomes.map(o => o.level), levels);
@@ -304,7 +304,7 @@ export async function pluginTests() {
             assert.deepEqual(mock.of('/decisions')[0].next_bytes, [20, 21, 22]);
         });
 
-    await pluginTest('the buffer is what it will be at the next request', [{ chunks: 30 }], {},
+    await pluginTest('the buffer is what it will be at the next request', [{ chunks: 30 }], { bufferS: null },
         async ({ mock, player, text }) => {
             await player.load(text);
             mock.pick = () => 1; // below the top: dash.js stops at 18 s
@@ -426,7 +426,7 @@ export async function pluginTests() {
         assert.deepEqual(seen.decision.map(d => d.mode), ['local', 'local', 'local']);
         const { throughput_kbps: rates, download_s: times, ...question } = seen.decision[1].why;
         assert.deepEqual(question, { profile: 'news', ladder_kbps: [300, 750, 1200], chunk_s: 4, chunks: 6,
-            chunk: 1, buffer_s: 4, buffer_max_s: 26, next_bytes: [2, 3, 4], last_level: 1 });
+            chunk: 1, buffer_s: 4, buffer_max_s: 56, next_bytes: [2, 3, 4], last_level: 1 });
         assert.deepEqual([rates.length, times.length], [1, 1]);
         assert.ok(rates[0] > 0 && times[0] > 0);
 
@@ -661,10 +661,13 @@ export async function pluginTests() {
             await player.load(text);
             await player.chunk(0);
             const { streaming } = player.getSettings();
+            const { bufferTimeDefault: usual, bufferTimeAtTopQuality: top, bufferTimeAtTopQualityLongForm: long } = streaming.buffer;
+            assert.deepEqual([usual, top, long], [60, 60, 60]);
             assert.equal(streaming.buffer.fastSwitchEnabled, false);
             assert.equal(streaming.abr.rules.abandonRequestsRule.active, false);
             abrd.detach();
-            assert.equal(streaming.buffer.fastSwitchEnabled, null);
+            assert.deepEqual(streaming.buffer, { fastSwitchEnabled: null, bufferTimeDefault: 18, bufferTimeAtTopQuality: 30,
+                bufferTimeAtTopQualityLongForm: 60, longFormContentDurationThreshold: 600 });
             assert.equal(streaming.abr.rules.abandonRequestsRule.active, true);
             assert.deepEqual([player.rules.size, player.before.length, player.after.length,
                 player.listeners.length], [0, 0, 0, 0]);

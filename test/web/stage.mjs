@@ -70,7 +70,8 @@ function inPage() {
     };
     window.stage = {
         runs: [],
-        async begin(kind, i, url, { rate = 1, settings, plain = false, ...options } = {}) {
+        async begin(kind, i, url, { rate = 1, settings, plain = false, ...given } = {}) {
+            const options = { bufferS: null, ...given }; // the stage's own
             const plugin = await import(`/${kind}.js`);
             const video = document.getElementById(`v${i}`);
             if (rate !== 1) {

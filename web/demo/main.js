@@ -34,6 +34,9 @@ let run = null; // {player, abrd, t0, base, timer, clock, over, first}
 let means = new Map(); // what each profile means, by name
 const charts = new Charts(() => recording);
 
+/** Short, so that a minute of video shows what a link does. */
+const BUFFER_S = 24;
+
 /** The option `profile` of attach() for `#profile`: undefined is the manifest's hint, null no hint. */
 function chosenProfile() {
     const value = $('profile').value;
@@ -46,7 +49,7 @@ function chosenProfile() {
 function settings() {
     return {
         streaming: {
-            buffer: { bufferTimeDefault: 24, bufferTimeAtTopQuality: 24 },
+            buffer: { bufferTimeDefault: BUFFER_S, bufferTimeAtTopQuality: BUFFER_S },
             // an outage of the link may be long: the request then waits, as in the emulator
             fragmentRequestTimeout: 120000,
             lastBitrateCachingInfo: { enabled: false },
@@ -66,7 +69,7 @@ function start() {
 
     const player = window.dashjs.MediaPlayer().create();
     player.updateSettings(settings());
-    const abrd = attach(player, { server, profile: chosenProfile(), contentId: 'demo', timeoutMs });
+    const abrd = attach(player, { server, profile: chosenProfile(), contentId: 'demo', timeoutMs, bufferS: BUFFER_S });
     // first: {request, byte_s: time of its first byte} of the first chunk, for the time that it still needs
     run = { player, abrd, t0: performance.now(), base, first: null };
     run.clock = setInterval(awaited, CLOCK_MS);

@@ -45,6 +45,9 @@ import { StallClock } from './stall.js';
  * @property {number} download_s from the request to the last byte
  */
 
+/** Default of the option `bufferS`: the length that the policy was trained with. */
+const BUFFER_S = 60;
+
 export const later = (ms, value) => new Promise(resolve => setTimeout(resolve, ms, value));
 export const now = () => performance.now() / 1000;
 export const sameRate = (a, b) => Math.abs(a - b) < 1e-6 * Math.max(a, b);
@@ -143,6 +146,12 @@ export class Core {
             get state() { return { ...core.#state }; },
             on: (event, fn) => this.#on(event, fn),
         };
+    }
+
+    /** The length of buffer to ask the player for [s]; `own`: its own, if the option says so. */
+    bufferS(own) {
+        const { bufferS = BUFFER_S } = this.#options;
+        return bufferS ?? own;
     }
 
     get attached() { return this.#attached; }

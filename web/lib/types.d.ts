@@ -43,8 +43,10 @@ export interface Options {
     /** The longest time that a chunk is held for an answer, in milliseconds (300). Three times that when
      *  a session is opened, and as long again before it for the indexes of SegmentBase. */
     timeoutMs?: number;
-    /** Whether the daemon may replace a chunk that is being downloaded by another level (true). Not in
-     *  Shaka. */
+    /** Length of the buffer that the plugin asks the player for, in seconds (60); null: the player's own
+     *  settings stay. */
+    bufferS?: number | null;
+    /** Whether the daemon may replace a chunk that is being downloaded by another level (true). */
     abandon?: boolean;
     /** Decides when the daemon does not, within timeoutMs; null: the player decides. */
     fallback?: (question: Question, seen: Seen) => Local | Promise<Local>;

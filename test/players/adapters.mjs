@@ -1,0 +1,220 @@
+// adapters.mjs - the three adapters in the players' real code, with a real daemon that is up, late, away,
+// restarted or refuses: every chunk has its decision, none is fetched twice, and nothing stops the player.
+// Times are virtual, so they are the same on every machine.
+import assert from 'node:assert/strict';
+import fs from 'node:fs';
+import path from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+import { Daemon } from '../web/daemon.mjs';
+import { test } from '../web/harness.mjs';
+import { readTrace } from './link.mjs';
+import { readVideo } from './media.mjs';
+import { SCRIPTS, versionOf } from './page.mjs';
+import { merge } from './rules.mjs';
+import { play } from './session.mjs';
+
+const GOLDEN = path.join(path.dirname(fileURLToPath(import.meta.url)), '../golden');
+const CHUNKS = 30, VIDEO = readVideo(path.join(GOLDEN, 'video'), { chunks: CHUNKS });
+const trace = name => readTrace(path.join(GOLDEN, 'traces', name));
+const KINDS = Object.keys(SCRIPTS), NAMES = { dashjs: 'dash.js', hlsjs: 'hls.js', shaka: 'Shaka' };
+const TIMEOUT_MS = 300;
+
+const of = (run, event) => run.seen.filter(e => e.event === event);
+const by = run => of(run, 'request').map(r => r.by[0]).join('');
+const chunks = run => run.requests.map(r => r.chunk);
+const inOrder = n => Array.from({ length: n }, (_, i) => i);
+const opened = run => run.asked.filter(q => q.method === 'POST' && q.path === '/v1/sessions');
+const questions = run => run.asked.filter(q => q.method === 'POST' && /(sessions|decisions)$/.test(q.path));
+
+/** What holds however the daemon is: the video was played to its end, nothing failed. */
+function played(run, { twice = 0 } = {}) {
+    const errors = run.errors.map(e => e?.stack ?? String(e)), said = run.said.filter(s => /abrd|error/.test(s));
+    assert.deepEqual(errors, []);
+    assert.deepEqual(said.filter(s => !/warn: abrd: \/v1/.test(s)), []);
+    assert.ok(run.ended, 'it has not ended');
+    assert.equal(run.shown.length, CHUNKS);
+    // a decided chunk is requested twice only if the daemon has abandoned it
+    const decided = new Set(of(run, 'request').filter(r => r.by === 'abrd').map(r => r.chunk));
+    const copies = run.requests.filter(r => decided.has(r.chunk)).length - decided.size;
+    assert.ok(copies <= of(run, 'abandon').length + twice, `${copies} more requests: ${chunks(run)}`);
+}
+
+/** What a run is compared by. */
+const essence = run => ({ shown: run.shown, stalls: run.stalls, startupS: run.startupS,
+    requests: run.requests.map(r => [r.at, r.path, r.end]), asked: run.asked.map(q => [q.at, q.body, q.status]) });
+
+export async function playerTests() {
+    const daemon = await new Daemon({ explore: 0, learn: 'off', 'open-rate': 0, 'address-rate': 0, 'session-rate': 0 }).start();
+    const session = (kind, { abrd = {}, ...more } = {}) => play({ kind, video: VIDEO, trace: trace('commute_markov'),
+        daemon: daemon.url, abrd: abrd && { profile: 'pensieve', ...abrd }, ...more });
+    try {
+        for (const kind of KINDS) await adapterTests(kind, daemon, session);
+        await goldenTests(session);
+    } finally {
+        await daemon.stop();
+    }
+}
+
+async function adapterTests(kind, daemon, session) {
+    const name = NAMES[kind];
+
+    await test(`${name}: every chunk has its decision and is fetched once; twice the same, to the bit`, async () => {
+        const run = await session(kind), again = await session(kind);
+        played(run);
+        assert.equal(by(run), 'a'.repeat(run.requests.length));
+        assert.deepEqual([...new Set(chunks(run))], inOrder(CHUNKS));
+        assert.ok(run.asked.every(q => q.status >= 200 && q.status < 300), JSON.stringify(run.asked.map(q => q.status)));
+        assert.equal(opened(run).length, 1);
+        assert.equal(of(run, 'report').length, 1);
+        // what was shown is what was decided
+        const decided = new Map(of(run, 'request').map(r => [r.chunk, r.level]));
+        assert.deepEqual(run.shown, inOrder(CHUNKS).map(c => decided.get(c)));
+        assert.deepEqual(essence(again), essence(run));
+    });
+
+    await test(`${name}: with sound of its own, on a link with outages`, async () => {
+        const run = await session(kind, { site: { sound: 96 }, trace: trace('outages') });
+        played(run, { twice: kind === 'dashjs' ? 1 : 0 });
+        assert.ok(run.files.some(f => f.kind === 'audio'));
+        assert.match(by(run), /^a+$/);
+    });
+
+    await test(`${name}: on a link that fades, a chunk is abandoned for a lower level, and followed by it`, async () => {
+        const run = await session(kind, { trace: [[0, 4], [25, 4], [50, .25], [400, 1]] });
+        played(run);
+        const [lost] = of(run, 'abandon');
+        assert.ok(lost && lost.level < lost.from, 'no chunk was abandoned');
+        const copies = run.requests.filter(r => r.chunk === lost.chunk);
+        assert.deepEqual(copies.map(r => [r.level, r.aborted]), [[lost.from, true], [lost.level, false]]);
+        // Shaka cancels at once, too
+        assert.ok(copies[0].end - lost.at < 100, `cancelled after ${copies[0].end - lost.at} ms`);
+        assert.equal(by(run), 'a'.repeat(run.requests.length));
+    });
+
+    await test(`${name}: a daemon that is always late holds the player once, then its own rules decide`, async () => {
+        const run = await session(kind, { latencyMs: 700, abrd: { abandon: false } });
+        played(run);
+        assert.match(by(run), /^ap+$/);
+        const v = run.requests, held = v.slice(1).filter((r, i) => r.at - v[i].end >= TIMEOUT_MS - 1 &&
+            r.at - v[i].end < TIMEOUT_MS + 100);
+        assert.ok(held.length >= 1, 'never held');
+        assert.ok(v[1].at - v[0].end < TIMEOUT_MS + 100, `${v[1].at - v[0].end} ms`);
+        assert.match(run.state.reason, /does not answer in time|no decision/);
+    });
+
+    await test(`${name}: away from the start, the daemon is asked at every second chunk`, async () => {
+        const run = await session(kind, { during: ({ bridge }) => { bridge.state = 'away'; } });
+        played(run);
+        assert.match(by(run), /^p+$/);
+        const n = questions(run).length;
+        assert.ok(n >= CHUNKS / 2 - 1 && n <= CHUNKS / 2 + 2, `${n} questions`);
+        assert.match(run.state.reason, /does not answer/);
+    });
+
+    await test(`${name}: away for a minute, it decides again within two chunks of its return`, async () => {
+        let back;
+        const run = await session(kind, { during: ({ clock, bridge }) => {
+            clock.after(12e3, () => { bridge.state = 'away'; });
+            clock.after(32e3, () => { bridge.state = null; back = clock.now; });
+        } });
+        played(run);
+        assert.match(by(run), /^a+p+a+$/);
+        const after = of(run, 'request').filter(r => r.at > back);
+        assert.ok(after.findIndex(r => r.by === 'abrd') <= 2, after.map(r => r.by).join());
+    });
+
+    await test(`${name}: a daemon that was restarted without its data gets a new session`, async () => {
+        const other = await new Daemon({ explore: 0, learn: 'off' }).start();
+        try {
+            const run = await session(kind, { daemon: other.url, during: ({ clock }) => {
+                clock.after(15e3, () => clock.hold((async () => {
+                    await other.kill();
+                    fs.rmSync(path.join(other.data, 'var'), { recursive: true, force: true });
+                    await other.start();
+                })()));
+            } });
+            played(run);
+            assert.equal(opened(run).length, 2);
+            assert.ok(run.asked.some(q => q.status === 404));
+            assert.equal(by(run), 'a'.repeat(run.requests.length));
+        } finally {
+            await other.stop();
+        }
+    });
+
+    await test(`${name}: a daemon that refuses the viewer is asked once, and the reason says why`, async () => {
+        const run = await session(kind, { abrd: { profile: 'nobody' } });
+        played(run);
+        assert.match(by(run), /^p+$/);
+        assert.equal(run.asked.length, 1);
+        assert.match(run.state.reason, /the daemon answers 404: .*nobody/);
+    });
+
+    await test(`${name}: a seek outside the buffer: the chunk there is decided, and no other is fetched`, async () => {
+        const run = await session(kind, { during: ({ clock, video }) => {
+            clock.after(10e3, () => { video.currentTime = 98; });
+        } });
+        assert.deepEqual(run.errors, []);
+        assert.ok(run.ended);
+        const asked = chunks(run), at = asked.findIndex(c => c >= 24);
+        assert.equal(asked[at], 24, `${asked}`);
+        assert.deepEqual([...new Set(asked.slice(at))], inOrder(CHUNKS).slice(24), `${asked}`);
+        // the one that was sought may be requested before its decision has come
+        assert.match(by(run).slice(at), /^.a+$/);
+        assert.equal(opened(run).length, 1);
+    });
+
+    await test(`${name}: detached on the way, its own rules and settings are back, and nothing is asked any more`, async () => {
+        let when, settings, player;
+        const buffer = () => JSON.stringify({
+            dashjs: () => player.getSettings().streaming.buffer,
+            hlsjs: () => [player.config.maxBufferLength, player.config.maxMaxBufferLength, player.config.testBandwidth],
+            shaka: () => player.getConfiguration().streaming.bufferingGoal,
+        }[kind]());
+        const run = await session(kind, { during: at => {
+            ({ player } = at);
+            at.clock.after(20e3, () => {
+                const during = buffer();
+                at.abrd.detach();
+                settings = [during, buffer()];
+                when = at.clock.now;
+            });
+        } });
+        assert.deepEqual(run.errors, []);
+        assert.ok(run.ended);
+        assert.notEqual(settings[0], settings[1]);
+        const late = run.asked.filter(q => q.at > when);
+        assert.deepEqual(late.map(q => q.method), [], JSON.stringify(late));
+        assert.equal(run.state.mode, 'idle');
+    });
+}
+
+/* ----- the players' own rules ----- */
+
+const STILL = { streaming: { buffer: { fastSwitchEnabled: false } } };
+/** Levels of each player's own rules, per version of its package: another version needs new strings. */
+const LEVELS = {
+    'dashjs 5.2.1, fast switch': ['dashjs', {}],
+    'dashjs 5.2.1, no fast switch': ['dashjs', STILL],
+    'hlsjs 1.7.4': ['hlsjs', {}],
+    'shaka 5.2.12': ['shaka', {}],
+};
+const EXPECTED = JSON.parse(fs.readFileSync(new URL('levels.json', import.meta.url), 'utf8'));
+
+async function goldenTests(session) {
+    for (const [name, [kind, own]] of Object.entries(LEVELS)) {
+        await test(`${name}: its own rules choose as recorded, without the plugin`, async () => {
+            assert.equal(name.split(/[ ,]/)[1], versionOf(kind), 'another version of the player is installed');
+            const seen = {};
+            for (const link of ['commute_markov', 'outages', 'steady_3mbps']) {
+                const run = await session(kind, { abrd: null, own: merge(own), trace: trace(link) });
+                assert.deepEqual(run.errors, []);
+                seen[link] = `${run.shown.join('')} ${run.requests.length}`;
+            }
+            if (process.env.RECORD) EXPECTED[name] = seen;
+            assert.deepEqual(seen, EXPECTED[name]);
+        });
+    }
+    if (process.env.RECORD) fs.writeFileSync(new URL('levels.json', import.meta.url), `${JSON.stringify(EXPECTED, null, 4)}\n`);
+}
