@@ -49,14 +49,18 @@ export async function playerTests() {
     const session = (kind, { abrd = {}, ...more } = {}) => play({ kind, video: VIDEO, trace: trace('commute_markov'),
         daemon: daemon.url, abrd: abrd && { profile: 'pensieve', ...abrd }, ...more });
     try {
-        for (const kind of KINDS) await adapterTests(kind, daemon, session);
+        for (const kind of KINDS) {
+            await adapterTests(kind, session);
+            if (kind !== 'hlsjs') await periodTests(kind, session);
+            await liveTests(kind, session);
+        }
         await goldenTests(session);
     } finally {
         await daemon.stop();
     }
 }
 
-async function adapterTests(kind, daemon, session) {
+async function adapterTests(kind, session) {
     const name = NAMES[kind];
 
     await test(`${name}: every chunk has its decision and is fetched once; twice the same, to the bit`, async () => {
@@ -187,6 +191,34 @@ async function adapterTests(kind, daemon, session) {
         const late = run.asked.filter(q => q.at > when);
         assert.deepEqual(late.map(q => q.method), [], JSON.stringify(late));
         assert.equal(run.state.mode, 'idle');
+    });
+}
+
+/** Three periods: each is a session of its own in dash.js, all are one in Shaka. */
+async function periodTests(kind, session) {
+    await test(`${NAMES[kind]}: three periods are played on, and every chunk is decided`, async () => {
+        const run = await session(kind, { site: { periods: [8, 10, 12] } });
+        played(run);
+        assert.equal(opened(run).length, { dashjs: 3, shaka: 1 }[kind]);
+        assert.equal(by(run), 'a'.repeat(run.requests.length));
+        assert.deepEqual([...new Set(chunks(run))], inOrder(CHUNKS));
+        assert.ok(run.shown.every(level => level >= 0));
+    });
+}
+
+/** A stream whose chunks come when they are complete; the viewer begins a minute after it did. */
+async function liveTests(kind, session) {
+    await test(`${NAMES[kind]}: a live stream, from its edge, chunk by chunk`, async () => {
+        const run = await session(kind, { site: { live: { startMs: Date.UTC(2026, 0, 1) - 60e3, delayS: 12 } }, limitS: 60 });
+        assert.deepEqual(run.errors, []);
+        assert.equal(opened(run).length, 1);
+        const asked = chunks(run), own = by(run).replaceAll('a', '');
+        assert.ok(asked[0] >= 10 && asked.at(-1) >= 28, `${asked}`);
+        assert.deepEqual([...new Set(asked)], inOrder(CHUNKS).slice(asked[0], asked.at(-1) + 1));
+        assert.ok(run.requests.every(r => r.status === 200));
+        // hls.js fetches a chunk again when it changes the level of a live stream
+        assert.ok(own.length <= (kind === 'hlsjs' ? 1 : 0), by(run));
+        assert.equal(run.stalls.length, 0);
     });
 }
 

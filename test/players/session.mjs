@@ -89,7 +89,7 @@ export async function play({ kind, trace, video, own, abrd = null, daemon = '', 
             failed = e;
             return;
         }
-        if (kind === 'dashjs') running.player.on('playbackEnded', () => { over = true; });
+        if (kind === 'dashjs') running.player.on('playbackEnded', e => { over = e.isLast !== false; });
         during?.({ clock, bridge, video: element, page, net, get abrd() { return handle; }, player: running.player });
     });
     const rejected = [];
