@@ -683,48 +683,66 @@ static void fill_task(struct oracle_task *t, const struct emu_world *w,
     t->mu_stall = qoe->mu_stall;
 }
 
-/* Fetches chunk 0 when its level is given. The link's clock follows from the delay and the sleep.
- * The sleep is what the buffer lost; the reported sleep is only its last part (emu.h). */
-static void fetch_first(struct oracle_task *t, struct emu *m, int first_level)
+void oracle_begin(struct oracle_from *f, const struct emu_world *world, int start_row)
 {
-    t->chunk = 0;
-    t->level = -1;
-    t->clock_s = t->buffer_s = 0;
-    if (first_level < 0) return;
-    struct emu_result r;
-    emu_step(m, first_level, 1, &r);
-    t->chunk = 1;
-    t->level = first_level;
-    t->buffer_s = r.buffer_s;
-    t->clock_s = r.delay_ms / 1000 - t->rtt_s + t->video->chunk_s - r.buffer_s;
+    *f = (struct oracle_from){.level = -1};
+    emu_start(&f->emu, world, start_row);
+}
+
+/* The sleep is what the buffer lost; the reported sleep is only its last part (emu.h). */
+void oracle_pass(struct oracle_from *f, int requests, double buffer_before_s,
+                 const struct emu_result *r)
+{
+    const struct emu_world *w = f->emu.world;
+    double delay_s = r->delay_ms / 1000;
+    double left_s = buffer_before_s > delay_s ? buffer_before_s - delay_s : 0;
+    double slept_s = left_s + w->video->chunk_s - r->buffer_s;
+    f->clock_s += delay_s - requests * w->cfg.rtt_s + slept_s;
+    f->level = r->level;
 }
 
 int oracle_solve(struct oracle_result *out, struct oracle *o,
                  const struct emu_world *world, int start_row, const struct qoe *qoe,
                  int first_level, struct err *e)
 {
+    struct oracle_from from;
+    oracle_begin(&from, world, start_row);
+    if (first_level >= 0) {
+        struct emu_result r;
+        emu_step(&from.emu, first_level, 1, &r);
+        oracle_pass(&from, 1, 0, &r);
+    }
+    return oracle_solve_from(out, o, &from, start_row, qoe, e);
+}
+
+int oracle_solve_from(struct oracle_result *out, struct oracle *o,
+                      const struct oracle_from *from, int start_row,
+                      const struct qoe *qoe, struct err *e)
+{
+    const struct emu_world *world = from->emu.world;
     assert(world->video->levels == o->levels && world->video->chunks == o->chunks);
-    assert(first_level < 0 || o->chunks > 1);
-    struct oracle_task task;
+    /* behind the last chunk the emulator is before chunk 0 again */
+    assert((from->emu.chunk == 0) == (from->level < 0));
+    struct oracle_task task = {.chunk = from->emu.chunk,
+                               .level = from->level,
+                               .clock_s = from->clock_s,
+                               .buffer_s = from->emu.buffer_ms / 1000};
     fill_task(&task, world, qoe);
-    struct emu m;
-    emu_start(&m, world, start_row);
     fill_gains(o->gains, world->video, qoe);
-    credit_start(o->gains, &m, qoe);
+    if (!task.chunk) credit_start(o->gains, &from->emu, qoe);
     task.gains = o->gains;
-    fetch_first(&task, &m, first_level);
     struct link *link = link_new(world, start_row, e);
     if (!link) return ERR_MEMORY;
     task.link = link;
 
     o->steps = 0;
     /* a first plan: the best constant level, improved */
-    o->states[task.chunk] = m;
+    o->states[task.chunk] = from->emu;
     o->values[task.chunk] = 0;
     o->value = -INFINITY;
     for (int k = 0; k < o->levels; k++) {
         for (int i = 0; i < o->chunks; i++)
-            o->trial[i] = i < task.chunk ? first_level : k;
+            o->trial[i] = i < task.chunk ? task.level : k;
         try_plan(o, &task, o->trial, task.chunk);
     }
     polish(o, &task, 1);

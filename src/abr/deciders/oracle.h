@@ -61,4 +61,24 @@ int oracle_solve(struct oracle_result *out, struct oracle *o,
                  const struct emu_world *world, int start_row, const struct qoe *qoe,
                  int first_level, struct err *e) __attribute__((warn_unused_result));
 
+/* A session under way, before its next chunk. */
+struct oracle_from {
+    struct emu emu;
+    double clock_s; /* of the link (link.h): time since the start, without round trips */
+    int level;      /* of the chunk before; -1: none */
+};
+/* Before chunk 0. */
+void oracle_begin(struct oracle_from *f, const struct emu_world *world, int start_row);
+/* The emulator fetched a chunk, with so many requests (2: one copy was abandoned). The buffer is that
+ * before the chunk. f->emu is the caller's to step. */
+void oracle_pass(struct oracle_from *f, int requests, double buffer_before_s,
+                 const struct emu_result *r);
+
+/* The best continuation: value and bound are of the chunks that are left, at least one. Levels of
+ * earlier chunks are not set. start_row: of the session. */
+int oracle_solve_from(struct oracle_result *out, struct oracle *o,
+                      const struct oracle_from *from, int start_row,
+                      const struct qoe *qoe, struct err *e)
+    __attribute__((warn_unused_result));
+
 #endif

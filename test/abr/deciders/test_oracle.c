@@ -471,8 +471,74 @@ TEST(small_budgets_leave_a_gap_that_is_stated)
     video_free(video);
 }
 
+/* What the chunks from `from` on earn. */
+static double play_rest(const struct emu_world *w, const struct qoe *qoe,
+                        const int *levels, int from)
+{
+    struct emu_world start = *w;
+    struct video head = *w->video;
+    double all = play(w, qoe, levels, -1);
+    if (!from) return all;
+    head.chunks = from;
+    start.video = &head;
+    return all - play(&start, qoe, levels, -1);
+}
+
+/* The best continuation of a session under way, against all of them; full buffers and wraps too. */
+TEST(continues_a_session)
+{
+    struct rng r;
+    rng_init(&r, 12, 0);
+    int closed = 0;
+    for (int i = 0; i < 200; i++) {
+        struct err e = {0};
+        const double ladder[] = {300, 800, 2000};
+        double chunk_s = rng_range(&r, 1, 5);
+        struct video *video = video_generate(3, 7, chunk_s, ladder, .4, rng_u64(&r), &e);
+        struct trace *trace = rough_link(12, rng_range(&r, .2, 3), &r);
+        struct emu_world w = {video, trace, emu_cfg_default()};
+        w.cfg.wrap = (enum emu_wrap)rng_below(&r, 3);
+        w.cfg.buffer_max_s = chunk_s * (i % 3 ? rng_range(&r, 1, 4) : 60);
+        const struct qoe qoe = i % 4 ? random_weights(&r, i) : *qoe_standard();
+
+        int levels[16] = {0}, n = (int)rng_below(&r, 6);
+        struct oracle_from from;
+        oracle_begin(&from, &w, 1);
+        for (int c = 0; c < n; c++) {
+            struct emu_result done;
+            double buffer_s = from.emu.buffer_ms / 1000;
+            levels[c] = (int)rng_below(&r, 3);
+            emu_step(&from.emu, levels[c], 1, &done);
+            oracle_pass(&from, 1, buffer_s, &done);
+        }
+        double best = -INFINITY;
+        for (int plan = 0, plans = (int)pow(3, 7 - n); plan < plans; plan++) {
+            for (int c = n, rest = plan; c < 7; c++, rest /= 3)
+                levels[c] = rest % 3;
+            best = fmax(best, play_rest(&w, &qoe, levels, n));
+        }
+        struct oracle *o = oracle_new(video, 0, &e);
+        struct oracle_result got;
+        ck_assert_int_eq(oracle_solve_from(&got, o, &from, 1, &qoe, &e), 0);
+        ck_assert_msg(got.bound >= best - 1e-9 && got.value <= best + 1e-9,
+                      "case %d from %d: %.12g .. %.12g, the best is %.12g", i, n,
+                      got.value, got.bound, best);
+        memcpy(levels + n, got.levels + n, (size_t)(7 - n) * sizeof *levels);
+        ck_assert_double_eq_tol(play_rest(&w, &qoe, levels, n), got.value, 1e-8);
+        if (got.bound - got.value < 3e-9) {
+            closed++;
+            ck_assert_double_ge(got.value, best - 3e-9);
+        }
+        oracle_free(o);
+        trace_free(trace);
+        video_free(video);
+    }
+    ck_assert_int_gt(closed, 150);
+}
+
 SUITE(abr_deciders_oracle, brackets_the_best_of_all_plans,
       brackets_the_best_of_long_ladders, brackets_the_best_of_all_plans_in_points,
-      a_start_by_hand, one_choice_by_hand, no_policy_passes_golden_traces,
+      a_start_by_hand, continues_a_session, one_choice_by_hand,
+      no_policy_passes_golden_traces,
       no_policy_passes_with_weights_of_its_own, no_policy_passes_generated_traces,
       no_policy_passes_hsdpa_traces, small_budgets_leave_a_gap_that_is_stated);
