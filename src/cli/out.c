@@ -257,8 +257,13 @@ static void print_table(struct grid *g, FILE *f)
 
     for (int k = 0; k < g->columns; k++)
         print_cell(f, g->column[k].name, &g->column[k], k == g->columns - 1);
-    json_array_foreach(g->rows, i, row) for (int k = 0; k < g->columns; k++)
-        print_cell(f, cell(buf, row, &g->column[k]), &g->column[k], k == g->columns - 1);
+    json_array_foreach(g->rows, i, row)
+    {
+        if (!json_object_size(row)) continue;
+        for (int k = 0; k < g->columns; k++)
+            print_cell(f, cell(buf, row, &g->column[k]), &g->column[k],
+                       k == g->columns - 1);
+    }
 }
 
 static void print_csv(const struct out *o, FILE *f)

@@ -13,7 +13,8 @@
  * files may be, '?' replaces the wrong bytes. JSON is one object, {"rows": [{...}, ...]}.
  *
  * A command with many columns gives its rows brief cells as well (out_brief). The table then consists
- * of these. With --wide it consists of the columns. CSV and JSON have all columns and no brief cells.
+ * of these, without the rows that have none. With --wide it consists of the columns. CSV and JSON have
+ * all columns and no brief cells.
  *
  * If --csv or --json is "-", or another option writes to stdout, nothing else goes to stdout: there is
  * no table, and out_say writes to stderr. Files are written completely or not at all. out_new checks

@@ -1,5 +1,6 @@
 /* abrd eval: policies scored on traces. */
 #include "abr/eval.h"
+#include "abr/why.h"
 
 #include "base/pool.h"
 #include "base/text.h"
@@ -7,6 +8,7 @@
 #include "cli/eval/eval_draws.h"
 #include "cli/eval/eval_routing.h"
 #include "cli/eval/eval_sessions.h"
+#include "cli/eval/eval_why.h"
 #include "cli/home.h"
 #include "cli/interrupt.h"
 #include "cli/opt.h"
@@ -32,7 +34,7 @@ struct work {
     struct setup setup;
     struct out_cfg out;
     struct field_list policies, bars; /* bars: what --gain is over */
-    const char *paired, *gain, *exclude;
+    const char *paired, *gain, *exclude, *why;
     const char *page, *trajectories; /* files; NULL = none */
     struct field_list detail;        /* of trajectories */
     const char *shipped; /* the shipped policy's path; NULL when it is not here */
@@ -519,6 +521,50 @@ static int show_routing(struct work *w, struct out *o, struct err *e)
     return rc ? rc : out_finish(o, e);
 }
 
+static int show_why(struct work *w, struct out *o, struct err *e)
+{
+    struct eval_cfg cfg = eval_cfg(w);
+    const struct algo_ctx ctx = {w->seed, w->shipped};
+    const struct eval_why y = {.trace = w->why,
+                               .policies = &w->policies,
+                               .setup = &w->setup,
+                               .profiles = w->profiles,
+                               .n_profiles = w->n_profiles,
+                               .video = w->video,
+                               .cfg = &cfg,
+                               .ctx = &ctx,
+                               .worst = w->worst,
+                               .page = w->page,
+                               .quiet = w->quiet};
+    return eval_why_run(o, &y, e);
+}
+
+/* The policies of --why without --policy: the shipped one and its rivals. */
+static void name_explained(struct work *w)
+{
+    static const char *const names[] = {"moe", "mpc", "buffer", "rate", "bola", "oracle"};
+    w->policies.n = 0;
+    for (size_t i = w->shipped ? 0 : 1; i < sizeof names / sizeof *names; i++)
+        w->policies.item[w->policies.n++] = names[i];
+}
+
+/* Exit code, or -1. */
+static int check_why(const struct work *w)
+{
+    if (!w->why) return -1;
+    if (w->gain || w->paired || draws(w) || w->routing || w->exclude || w->trajectories)
+        return opt_usage("eval",
+                         "--why cannot be combined with --gain, --paired, --draws, "
+                         "--mu-draws, --routing, --exclude and --trajectories");
+    if (w->policies.n > WHY_POLICIES)
+        return opt_usage("eval", "--policy: --why takes at most %d policies",
+                         WHY_POLICIES);
+    if (w->policies.n && !strcmp(w->policies.item[0], "oracle"))
+        return opt_usage("eval", "--policy: the first one is explained by --why, and the "
+                                 "oracle cannot be; name it behind another");
+    return -1;
+}
+
 static int check_routing(const struct work *w)
 {
     if (w->routing && (w->gain || w->paired || draws(w) || w->exclude))
@@ -530,6 +576,7 @@ static int check_routing(const struct work *w)
 
 static int play_and_report(struct work *w, struct out *o, struct err *e)
 {
+    if (w->why) return show_why(w, o, e);
     if (w->routing) return show_routing(w, o, e);
     if (draws(w)) return judge_draws(w, o, e);
     int rc = play(w, e);
@@ -591,7 +638,8 @@ static int eval_command(struct work *w)
         for (int i = 0; i < w->bars.n; i++)
             add_policy(w, w->bars.item[i]);
     }
-    int code = check_draws(w);
+    int code = check_why(w);
+    if (code < 0) code = check_draws(w);
     if (code < 0) code = check_routing(w);
     if (code < 0) code = check_files(w);
     if (code < 0) code = check_policies(w);
@@ -602,8 +650,8 @@ static int eval_command(struct work *w)
     if (!o) return cmd_fail("eval", &e);
     code = OPT_EXIT_FAILED;
     if (read_excluded(w, &e)) goto out;
-    w->corpus = setup_corpus(&w->setup, &e);
-    if (!w->corpus) goto out;
+    w->corpus = w->why ? NULL : setup_corpus(&w->setup, &e); /* eval_why finds its own */
+    if (!w->corpus && !w->why) goto out;
     w->video = setup_video(&w->setup, &e);
     if (!w->video) goto out;
     interrupt_catch();
@@ -662,7 +710,16 @@ int cmd_eval(int argc, char **argv)
          "print which expert of moe or moe:FILE is chosen, per profile, instead of "
          "scores; later policies are compared in the states that the first one visits",
          FIELD_TO(w.routing)},
-        {"worst", "N", "print the N worst draws of --draws or --mu-draws",
+        {"why", "TRACE",
+         "explain one session of the first policy instead of printing scores: for each "
+         "chunk what was known, what the other policies would take, and what that would "
+         "have earned; TRACE is the name of a trace, or a file; with oracle among the "
+         "policies also what each choice lost (default policies: moe, mpc, buffer, rate, "
+         "bola, oracle)",
+         FIELD_TO(w.why)},
+        {"worst", "N",
+         "print the N worst draws of --draws or --mu-draws, or the N chunks of --why "
+         "that cost most",
          FIELD_TO(w.worst), .lo = 0, .hi = EVAL_SAMPLED_MAX},
         {"seed", "N", "seed of the policy random, of drawn weights and of the bootstrap",
          FIELD_TO(w.seed)},
@@ -702,6 +759,7 @@ int cmd_eval(int argc, char **argv)
             "abrd eval --policy moe,mpc,oracle --report scores.html\n"
             "abrd eval --policy moe --trajectories moe.jsonl --detail obs,probs\n"
             "abrd eval --policy moe --draws 200\n"
+            "abrd eval --why 3g-commute-04 --count-first\n"
             "abrd eval --policy moe:old.safetensors,moe:new.safetensors --routing\n"
             "abrd eval --gain moe --traces DIR --video DIR --json -",
     };
@@ -711,8 +769,10 @@ int cmd_eval(int argc, char **argv)
     if (short_of) return short_of;
 
     if (!shipped && w.policies.item[0] == first_default)
-        fprintf(stderr, "abrd eval: moe is not scored: %s%s%s\n", absent.field,
-                *absent.field ? ": " : "", absent.detail);
+        fprintf(stderr, "abrd eval: moe is not %s: %s%s%s\n",
+                w.why ? "explained" : "scored", absent.field, *absent.field ? ": " : "",
+                absent.detail);
+    if (w.why && w.policies.item[0] == first_default) name_explained(&w);
     int code = eval_command(&w);
     for (int i = 0; w.rows && i < w.policies.n * w.n_profiles; i++)
         eval_row_free(&w.rows[i]);
