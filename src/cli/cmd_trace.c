@@ -12,6 +12,7 @@
 #include "cli/out.h"
 #include "cli/progress.h"
 #include "cli/setup.h"
+#include "cli/trace_adversary.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -544,6 +545,7 @@ static const struct cmd_sub subcommands[] = {
     {"generate", "generate traces of several kinds of links", generate},
     {"stats", "print the mean, percentiles, variation and outages of traces", stats},
     {"overlap", "find traces of one folder that leaked into another", overlap},
+    {"adversary", "find links on which a policy does worst", trace_adversary_command},
     {NULL, NULL, NULL},
 };
 

@@ -64,59 +64,62 @@ struct setup {
          "part of the traces to use, split by name: all, train or test (default: all "   \
          "of --traces)",                                                                 \
          FIELD_TO((s).part)},                                                            \
-        {"video", "PATH",                                                                \
-         "video: folder of chunk sizes, sabre JSON, MPD or HLS (default: a generated "   \
-         "one)",                                                                         \
-         FIELD_TO((s).video)},                                                           \
-        {"quality", "DIR",                                                               \
-         "folder with the quality of the video's chunks, 0 to 100: files "               \
-         "video_quality_0, ... or vmaf_0, ... (default: what --video states, else a "    \
-         "curve of the bitrates)",                                                       \
-         FIELD_TO((s).quality)},                                                         \
-        {"ladder", "KBPS,...",                                                           \
-         "bitrates of a generated video in kbit/s (default: Pensieve's six)",            \
-         FIELD_TO((s).ladder)},                                                          \
-        {"chunk-s",                                                                      \
-         "S",                                                                            \
-         "chunk length of a generated video, in seconds; 0: 4 seconds",                  \
-         FIELD_TO((s).chunk_s),                                                          \
-         .lo = 0,                                                                        \
-         .hi = 10},                                                                      \
-        {"chunks",                                                                       \
-         "N",                                                                            \
-         "number of chunks of a generated video; 0: as many as last 192 seconds",        \
-         FIELD_TO((s).chunks),                                                           \
-         .lo = 0,                                                                        \
-         .hi = 100000},                                                                  \
-        {"spread",                                                                       \
-         "SIGMA",                                                                        \
-         "standard deviation of the logarithm of the chunk sizes of a "                  \
-         "generated video; 0: constant bitrate; -1: 0.2",                                \
-         FIELD_TO((s).spread),                                                           \
-         .lo = -1,                                                                       \
-         .hi = 1},                                                                       \
-        {"profile", "A,B",                                                               \
-         SETUP_PROFILE_HELP " (default: standard; papers with --gain)",                  \
-         FIELD_TO((s).profiles)},                                                        \
-        SETUP_WEIGHTS(s),                                                                \
-        {"rtt-ms",                                                                       \
-         "MS",                                                                           \
-         "round-trip time of each chunk, in milliseconds",                               \
-         FIELD_TO((s).rtt_ms),                                                           \
-         .lo = 0,                                                                        \
-         .hi = 10000},                                                                   \
-        {"buffer-s",                                                                     \
-         "S",                                                                            \
-         "largest buffer of the player, in seconds",                                     \
-         FIELD_TO((s).buffer_s),                                                         \
-         .lo = 1,                                                                        \
-         .hi = 3600},                                                                    \
-        {"no-wrap", NULL,                                                                \
-         "keep the last throughput at the end of a trace instead of starting it again",  \
-         FIELD_TO((s).no_wrap)},                                                         \
-    {                                                                                    \
-        "abandon", NULL, "let players abandon a chunk for another level",                \
-            FIELD_TO((s).abandon)                                                        \
+        SETUP_WORLD(s)
+
+/* the options without the traces */
+#define SETUP_WORLD(s)                                                                  \
+    {"video", "PATH",                                                                   \
+     "video: folder of chunk sizes, sabre JSON, MPD or HLS (default: a generated one)", \
+     FIELD_TO((s).video)},                                                              \
+        {"quality", "DIR",                                                              \
+         "folder with the quality of the video's chunks, 0 to 100: files "              \
+         "video_quality_0, ... or vmaf_0, ... (default: what --video states, else a "   \
+         "curve of the bitrates)",                                                      \
+         FIELD_TO((s).quality)},                                                        \
+        {"ladder", "KBPS,...",                                                          \
+         "bitrates of a generated video in kbit/s (default: Pensieve's six)",           \
+         FIELD_TO((s).ladder)},                                                         \
+        {"chunk-s",                                                                     \
+         "S",                                                                           \
+         "chunk length of a generated video, in seconds; 0: 4 seconds",                 \
+         FIELD_TO((s).chunk_s),                                                         \
+         .lo = 0,                                                                       \
+         .hi = 10},                                                                     \
+        {"chunks",                                                                      \
+         "N",                                                                           \
+         "number of chunks of a generated video; 0: as many as last 192 seconds",       \
+         FIELD_TO((s).chunks),                                                          \
+         .lo = 0,                                                                       \
+         .hi = 100000},                                                                 \
+        {"spread",                                                                      \
+         "SIGMA",                                                                       \
+         "standard deviation of the logarithm of the chunk sizes of a "                 \
+         "generated video; 0: constant bitrate; -1: 0.2",                               \
+         FIELD_TO((s).spread),                                                          \
+         .lo = -1,                                                                      \
+         .hi = 1},                                                                      \
+        {"profile", "A,B",                                                              \
+         SETUP_PROFILE_HELP " (default: standard; papers with --gain)",                 \
+         FIELD_TO((s).profiles)},                                                       \
+        SETUP_WEIGHTS(s),                                                               \
+        {"rtt-ms",                                                                      \
+         "MS",                                                                          \
+         "round-trip time of each chunk, in milliseconds",                              \
+         FIELD_TO((s).rtt_ms),                                                          \
+         .lo = 0,                                                                       \
+         .hi = 10000},                                                                  \
+        {"buffer-s",                                                                    \
+         "S",                                                                           \
+         "largest buffer of the player, in seconds",                                    \
+         FIELD_TO((s).buffer_s),                                                        \
+         .lo = 1,                                                                       \
+         .hi = 3600},                                                                   \
+        {"no-wrap", NULL,                                                               \
+         "keep the last throughput at the end of a trace instead of starting it again", \
+         FIELD_TO((s).no_wrap)},                                                        \
+    {                                                                                   \
+        "abandon", NULL, "let players abandon a chunk for another level",               \
+            FIELD_TO((s).abandon)                                                       \
     }
 
 struct setup_profile {
