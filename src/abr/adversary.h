@@ -20,8 +20,11 @@
  * smallest majorant of ln c that keep to the factor (McShane); it changes no link within the bounds.
  * Each evolution gives its worst link, so the links differ.
  *
- * Within the search O comes from an oracle with few nodes. Its plan is a real plan, so O is never too
- * high and the regret never too large. The links that are returned are judged with the usual oracle.
+ * Within the search O comes from an oracle with few nodes, which takes 3 ms instead of 60. Its plan is
+ * a real plan, so O is never too high. Measured: it is 0.1 % below the usual oracle on links of 0.8 to
+ * 4.8 Mbit/s, 2 % on the bundled traces, and 17 % on the worst links of 0.2 to 6 Mbit/s. There the
+ * search may miss links. The links that are returned are judged with the usual oracle, which is within
+ * 0.3 % of its bound on them.
  *
  * Errors: those of algo_new, ERR_INVALID for weights under which no level earns anything, ERR_MEMORY,
  * and ADVERSARY_STOPPED.

@@ -210,6 +210,52 @@ TEST(mistakes_are_named)
     video_free(video);
 }
 
-SUITE_WITHIN(abr_adversary, 240, links_are_brought_into_the_bounds,
+/* Links that were searched against the shipped policy of the time, each set with the mean share of the
+ * optimum that a shipped policy has reached on it. A later policy may only be better; then the figure
+ * is raised. Written by
+ *   abrd trace adversary --count-first --threads 1 --out test/golden/worst-standard */
+static const struct worst_links {
+    const char *folder, *profile;
+    double share;
+} WORST[] = {{"test/golden/worst-standard", "standard", -0.468}};
+/* nearly equal levels may change places on another processor */
+static const double SHARE_MARGIN = 0.03;
+
+TEST(the_shipped_policy_on_its_worst_links)
+{
+    const struct worst_links *of = &WORST[_i];
+    struct err e = {0};
+    struct corpus *corpus = corpus_load(of->folder, CORPUS_ALL, &e);
+    ck_assert_msg(corpus != NULL, "%s %s", e.field, e.detail);
+    struct video *video = video_default(&e);
+    const struct adversary_cfg cfg = adversary_cfg_default();
+    struct adversary_world w = world_of(video, of->profile);
+    /* the lowest level shows that one can do better, the highest that the test can fail */
+    static const char *const policies[] = {"moe", "fixed-0", "fixed-5"};
+    double share[3] = {0};
+    ck_assert_int_eq(corpus->n, 10);
+    for (int p = 0; p < 3; p++) {
+        struct adversary_score score[10];
+        ck_assert_int_eq(
+            adversary_judge(score, policies[p], &w, corpus->traces, 10, 1, &e), 0);
+        for (int i = 0; i < 10; i++)
+            share[p] += adversary_share(&score[i]) / 10;
+    }
+    for (int i = 0; i < 10; i++) {
+        hold_bounds(corpus->traces[i], &cfg, adversary_slots(&cfg, video));
+        ck_assert_int_le(corpus->traces[i]->n, 64);
+    }
+    double wanted = of->share - SHARE_MARGIN;
+    ck_assert_msg(share[0] >= wanted,
+                  "%s: the mean share of the optimum is %.3f, it was %.3f", of->folder,
+                  share[0], of->share);
+    ck_assert_double_gt(share[1], of->share + SHARE_MARGIN);
+    ck_assert_double_lt(share[2], wanted);
+    corpus_free(corpus);
+    video_free(video);
+}
+
+SUITE_WITHIN(abr_adversary, 240, ROWS(the_shipped_policy_on_its_worst_links, WORST),
+             links_are_brought_into_the_bounds,
              a_search_finds_bad_links_within_the_bounds, scores_are_sums_of_sessions,
              mistakes_are_named);
