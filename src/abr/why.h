@@ -1,5 +1,7 @@
-/* why.h - one session of a policy explained: what was known before each chunk, what the policy and its
- * rivals choose in that state, and what each of these choices would have earned.
+/* why.h - one session of a policy, explained chunk by chunk.
+ *
+ * What was known before each chunk, what the policy and its rivals choose in that state, and what each
+ * of these choices would have earned.
  *
  * The first policy plays the session (replay.h). The others watch it: before each chunk they get the
  * same view, so they keep the memory that they would have of this session. For each level k that one
