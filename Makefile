@@ -590,4 +590,4 @@ clean: ## remove everything that was built
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
--include $(OBJ:.o=.d) $(LIBC:.o=.d) $(TESTOBJ:.o=.d) $(BENCHOBJ:.o=.d) $(TRIALOBJ:.o=.d) $(SIMOBJ:.o=.d)
+-include $(B)/test/score/grid.d $(OBJ:.o=.d) $(LIBC:.o=.d) $(TESTOBJ:.o=.d) $(BENCHOBJ:.o=.d) $(TRIALOBJ:.o=.d) $(SIMOBJ:.o=.d)

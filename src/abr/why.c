@@ -1,7 +1,6 @@
 #include "abr/why.h"
 
 #include "abr/deciders/first_level.h"
-#include "abr/deciders/guard.h"
 #include "abr/deciders/oracle.h"
 #include "abr/emulator/feat.h"
 #include "abr/emulator/player.h"
@@ -15,8 +14,8 @@
 
 const char *why_by_name(enum why_by by)
 {
-    static const char *const names[] = {"policy",   "first-level", "guard",
-                                        "fallback", "rule",        "plan"};
+    static const char *const names[] = {"policy", "first-level", "fallback", "rule",
+                                        "plan"};
     return names[by];
 }
 
@@ -53,34 +52,22 @@ struct why_task {
 
 /* ---- the session ---- */
 
-static enum why_by network_by(const struct why_choice *c, const struct policy_choice *p,
-                              const struct view *v)
+static enum why_by network_by(const struct algo_choice *p, const struct view *v)
 {
-    double gates = 0;
     int offered = 0;
-    for (int k = 0; k < POLICY_GATES; k++)
-        gates += (double)p->gate[k];
     for (int k = 0; k < v->levels; k++)
         offered += p->prob[k] > 0;
-    if (!(gates > 0)) return WHY_FALLBACK;
-    if (offered == 1 && first_level_is(v)) return WHY_FIRST_LEVEL;
-    /* nothing above was left to choose */
-    uint32_t above = feat_mask(v) & ~((UINT32_C(2) << c->level) - 1);
-    return above && (above & ~c->withheld) == 0 ? WHY_GUARD : WHY_POLICY;
+    if (p->expert < 0) return WHY_FALLBACK;
+    return offered == 1 && first_level_is(v) ? WHY_FIRST_LEVEL : WHY_POLICY;
 }
 
 static struct why_choice choice_of(const struct algo *a, const struct view *v, int level)
 {
     struct why_choice c = {.level = level, .by = WHY_RULE, .prob = (double)NAN};
-    const struct policy_choice *p = a->choice ? a->choice(a->self) : NULL;
+    const struct algo_choice *p = a->choice ? a->choice(a->self) : NULL;
     if (!p) return c;
     c.prob = (double)p->prob[level];
-    uint32_t withheld = feat_mask(v) & ~guard_levels(v);
-    /* a network of another layout knows no guard */
-    for (int k = 0; k < v->levels; k++)
-        if (withheld >> k & 1 && p->prob[k] > 0) withheld = 0;
-    c.withheld = withheld;
-    c.by = network_by(&c, p, v);
+    c.by = network_by(p, v);
     return c;
 }
 

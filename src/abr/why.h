@@ -32,19 +32,18 @@
 #define WHY_STOPPED 1 /* progress returned true */
 #define WHY_POLICIES 16
 
-/* Of forecast.h: one download in six is slower than low, half are slower than mid, one in six is
+/* Quantiles of forecast.h: one download in six is slower than low, half are slower than mid, one in five is
  * faster than high. */
-enum { WHY_LOW = 1, WHY_MID = 4, WHY_HIGH = 7 };
+enum { WHY_LOW = FORECAST_LOW, WHY_MID = 7, WHY_HIGH = 9 };
 
 enum why_by {
     WHY_POLICY,      /* a network's most probable level */
     WHY_FIRST_LEVEL, /* deciders/first_level.h */
-    WHY_GUARD, /* of a network, the highest level that the guard left (deciders/guard.h) */
-    WHY_FALLBACK, /* the network's output is not finite */
-    WHY_RULE,     /* an algorithm without a network */
-    WHY_PLAN,     /* the oracle */
+    WHY_FALLBACK,    /* the network's output is not finite */
+    WHY_RULE,        /* an algorithm without a network */
+    WHY_PLAN,        /* the oracle */
 };
-/* "policy", "first-level", "guard", "fallback", "rule", "plan" */
+/* "policy", "first-level", "fallback", "rule", "plan" */
 const char *why_by_name(enum why_by by);
 
 struct why_cfg {
@@ -66,8 +65,7 @@ struct why_cfg {
 struct why_choice {
     int level;
     enum why_by by;
-    double prob;       /* of a network; NaN: it has none */
-    uint32_t withheld; /* levels that the guard took from a network */
+    double prob; /* of a network; NaN: it has none */
 };
 
 /* What a level earns there. NaN where no policy chooses it. */

@@ -3,7 +3,7 @@
 #include "abr/emulator/feat.h"
 #include "abr/emulator/quality.h"
 #include "abr/deciders/caution.h"
-#include "abr/deciders/guard.h"
+#include "abr/deciders/first_level.h"
 #include "abr/deciders/window.h"
 #include "policy/packed.h"
 #include "learn/ckpt.h"
@@ -401,7 +401,7 @@ int abrd_session_decide_long(const struct abrd_session *s, double buffer_s,
     float obs[FEAT_DIM_MAX];
     struct window w;
     struct policy_choice c;
-    uint32_t levels = guard_greedy(&v);
+    uint32_t levels = first_level_offer(&v);
     feat_observe(obs, s->policy->layout, window_see(&w, &v, levels));
     if (packed_decide(&c, s->policy->packed, obs, window_mask(&w, levels), -1))
         return abrd_fail(e, ABRD_NUMERIC, "policy: what it computes is no number");

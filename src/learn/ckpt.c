@@ -19,9 +19,10 @@ static const char FORMAT[] = "abrd-1", FORMAT_ADDED[] = "abrd-grown-1";
 /* ---- metadata */
 
 static const char *const RESERVED[] = {
-    "format",        "obs_dim",        "actions",      "hidden",      "layers", "route",
-    "critic_hidden", "critic_experts", "critic_route", "experts",     "crc32",  "version",
-    "ret_mean",      "ret_std",        "actor_busy",   "critic_busy",
+    "format",      "obs_dim",       "actions",        "hidden",       "layers",
+    "route",       "critic_hidden", "critic_experts", "critic_route", "experts",
+    "crc32",       "version",       "ret_mean",       "ret_std",      "actor_busy",
+    "critic_busy", "prior_at",      "prior_stride",   "prior_gain",
 };
 
 static bool is_reserved(const char *key)
@@ -79,6 +80,11 @@ static int add_policy(json_t *meta, const struct policy *p, struct err *e)
     if (!rc)
         rc = safetensors_add_text(meta, "critic_route", mix_route_word(c->critic_route),
                                   e);
+    if (!rc && c->prior.gain) {
+        rc = safetensors_add_number(meta, "prior_at", c->prior.at, e);
+        if (!rc) rc = safetensors_add_number(meta, "prior_stride", c->prior.stride, e);
+        if (!rc) rc = safetensors_add_number(meta, "prior_gain", c->prior.gain, e);
+    }
     if (!rc) rc = safetensors_add_text(meta, "version", version, e);
     if (!rc) rc = safetensors_add_number(meta, "ret_mean", (double)p->ret_mean, e);
     if (!rc) rc = safetensors_add_number(meta, "ret_std", (double)p->ret_std, e);
@@ -331,6 +337,11 @@ static int need_cfg(struct policy_cfg *out, const struct safetensors *f, bool ad
     if (!rc) rc = safetensors_int(&c->critic_hidden, f, "critic_hidden", e);
     if (!rc) rc = safetensors_int(&c->critic_experts, f, "critic_experts", e);
     if (!rc) rc = need_route(&c->critic_route, f, "critic_route", e);
+    if (!rc && json_object_get(f->meta, "prior_gain")) {
+        rc = safetensors_int(&c->prior.at, f, "prior_at", e);
+        if (!rc) rc = safetensors_int(&c->prior.stride, f, "prior_stride", e);
+        if (!rc) rc = safetensors_int(&c->prior.gain, f, "prior_gain", e);
+    }
     if (rc) return rc;
 
     struct err why = {0};

@@ -392,6 +392,13 @@ void mix_forward(float *y, int *chosen, float *gate, const struct mix *m,
             run_expert(y, m, ws, 0);
     }
 
+    const struct mix_prior *prior = &m->cfg.prior;
+    if (prior->gain)
+        for (int i = 0; i < n; i++)
+            for (int a = 0; a < m->cfg.out; a++)
+                y[i * m->cfg.out + a] +=
+                    (float)prior->gain * x[i * m->cfg.in + prior->at + a * prior->stride];
+
     if (chosen) memcpy(chosen, ws->chosen, sizeof *chosen * (size_t)n);
     if (gate) memcpy(gate, ws->gate, sizeof *gate * (size_t)n * (size_t)m->cfg.experts);
 }

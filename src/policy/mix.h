@@ -63,9 +63,15 @@
 
 enum mix_route { MIX_SINGLE, MIX_DENSE, MIX_TOP1, MIX_TOP1_UNSCALED, MIX_DENSE_PROBS };
 
+/* A fixed prior of the outputs: y_a += gain x[at + a stride]. gain 0: none. */
+struct mix_prior {
+    int at, stride, gain;
+};
+
 struct mix_cfg {
     int in, hidden, layers, out, experts; /* layers: hidden layers, 1 .. 3 */
     enum mix_route route;
+    struct mix_prior prior;
 };
 
 struct mix_range {

@@ -526,6 +526,11 @@ int packed_decide(struct policy_choice *out, const struct packed *s, const float
     int chosen[] = {packed_choose(&s->actor, g), packed_choose(&s->critic, g)};
     run_both(y, gate, s, g, chosen, &in);
 
+    const struct mix_prior *prior = &s->cfg.prior;
+    if (prior->gain)
+        for (int a = 0; a < actions; a++)
+            y[0][a] += (float)prior->gain * obs[prior->at + a * prior->stride];
+
     out->expert = chosen[0];
     out->value = y[1][0] * s->ret_std + s->ret_mean;
     mask &= UINT32_MAX >> (32 - actions);

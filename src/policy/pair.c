@@ -16,6 +16,8 @@ static int pair_check(const struct policy *on, const struct policy *off, struct 
         return err_set(e, ERR_CONFLICT, "policies of one expert have no router");
     if (a->added.experts || b->added.experts)
         return err_set(e, ERR_CONFLICT, "policies with added experts cannot be paired");
+    if (memcmp(&a->prior, &b->prior, sizeof a->prior) != 0)
+        return err_set(e, ERR_CONFLICT, "the policies have different priors");
     if (b->obs_dim > a->obs_dim)
         return err_set(e, ERR_CONFLICT,
                        "the second policy observes %d entries, the first %d", b->obs_dim,

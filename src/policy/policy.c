@@ -32,14 +32,14 @@ struct policy_cfg policy_cfg_default(int obs_dim)
 
 struct mix_cfg policy_actor_cfg(const struct policy_cfg *cfg)
 {
-    return (struct mix_cfg){cfg->obs_dim, cfg->hidden,  cfg->layers,
-                            cfg->actions, cfg->experts, cfg->route};
+    return (struct mix_cfg){cfg->obs_dim, cfg->hidden, cfg->layers, cfg->actions,
+                            cfg->experts, cfg->route,  cfg->prior};
 }
 
 struct mix_cfg policy_critic_cfg(const struct policy_cfg *cfg)
 {
     return (struct mix_cfg){cfg->obs_dim,        cfg->critic_hidden, cfg->layers, 1,
-                            cfg->critic_experts, cfg->critic_route};
+                            cfg->critic_experts, cfg->critic_route,  {0, 0, 0}};
 }
 
 struct norga_cfg policy_added_actor_cfg(const struct policy_cfg *cfg)
@@ -81,6 +81,12 @@ int policy_cfg_check(const struct policy_cfg *cfg, struct err *e)
         return err_field(e, ERR_RANGE, "actions", "%d is not within 1 .. %d",
                          cfg->actions, POLICY_ACTIONS);
 
+    const struct mix_prior *prior = &cfg->prior;
+    if (prior->gain && (prior->at < 0 || prior->at >= cfg->obs_dim || prior->stride < 0 ||
+                        prior->at + prior->stride * (cfg->actions - 1) >= cfg->obs_dim))
+        return err_field(e, ERR_RANGE, "prior_at",
+                         "%d by %d is not within the observation", prior->at,
+                         prior->stride);
     struct mix_cfg actor = policy_actor_cfg(cfg), critic = policy_critic_cfg(cfg);
     int rc = mix_cfg_check(&actor, e);
     if (rc) return rc;

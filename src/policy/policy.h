@@ -54,6 +54,7 @@ struct policy_cfg {
     int hidden, layers, experts;       /* actor */
     int critic_hidden, critic_experts; /* critic, same number of layers */
     enum mix_route route, critic_route;
+    struct mix_prior prior;        /* of the actor's logits */
     struct policy_added_cfg added; /* the last member: policy_cfg_same_mixture */
 };
 

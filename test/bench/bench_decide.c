@@ -7,7 +7,7 @@
  * weights takes at the speed of the second-level cache, in which they lie. decide.agree_*
  * compare the shipped policy's decisions with the plain twin's. */
 #include "abr/traces/gen.h"
-#include "abr/deciders/guard.h"
+#include "abr/deciders/first_level.h"
 #include "abr/deciders/window.h"
 #include "abr/emulator/player.h"
 #include "base/clock.h"
@@ -67,7 +67,7 @@ static void run_packed(void *ctx)
 {
     struct one *o = ctx;
     const struct view *v = next(o);
-    if (packed_decide(&o->choice, o->packed, o->obs[v - o->view], guard_levels(v), -1))
+    if (packed_decide(&o->choice, o->packed, o->obs[v - o->view], feat_mask(v), -1))
         bench_fail("not finite");
 }
 
@@ -75,7 +75,7 @@ static void run_plain(void *ctx)
 {
     struct one *o = ctx;
     const struct view *v = next(o);
-    if (policy_decide(&o->choice, o->policy, o->ws, o->obs[v - o->view], guard_levels(v),
+    if (policy_decide(&o->choice, o->policy, o->ws, o->obs[v - o->view], feat_mask(v),
                       -1))
         bench_fail("not finite");
 }

@@ -6,7 +6,7 @@
 #include "abr/deciders/algo.h"
 #include "abr/traces/corpus.h"
 #include "abr/emulator/feat.h"
-#include "abr/deciders/guard.h"
+
 #include "abr/emulator/player.h"
 #include "abr/deciders/first_level.h"
 #include "policy/packed.h"
@@ -81,7 +81,7 @@ static void choices(int *rule, int *own, const struct sessions *s, const struct 
     w.cfg.buffer_max_s = s->buffer_s;
     player_start(&p, &w, 1, qoe, -1);
     feat_observe(obs, FEAT_FULL, &p.view);
-    if (packed_decide(&c, s->policy, obs, guard_levels(&p.view), -1))
+    if (packed_decide(&c, s->policy, obs, feat_mask(&p.view), -1))
         bench_fail("the policy gives no number");
     *own = c.action;
     *rule = first_level(&p.view);

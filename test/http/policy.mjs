@@ -135,7 +135,8 @@ function decideAgain(weights, profiles, names, video) {
 }
 
 const PRODUCT = ['all', NAMES.filter(n => !isPaper(n))], PAPERS = ['papers', NAMES.filter(isPaper)];
-for (const [kind, file] of [['full', () => SHIPPED], ['plan', () => trained('plan', '--layout', 'plan')]])
+for (const [kind, file] of [['full', () => SHIPPED], ['plan', () => trained('plan', '--layout', 'plan')],
+    ['plan and prior', () => trained('prior', '--layout', 'plan', '--prior', '60')]])
     for (const [profiles, names] of [PRODUCT, PAPERS])
         await test(`recorded chunks (${kind}, ${profiles}): the same observations, rewards and decisions`, () =>
             decideAgain(file(), profiles, names, VIDEO));

@@ -1,31 +1,59 @@
-// forecast.mjs - makes the tables of src/abr/deciders/forecast.c from training traces.
+// forecast.mjs - fits the network of src/abr/deciders/forecast.h to training traces.
 //
-//   SHARED=../shared node test/score/forecast.mjs
+//   SHARED=../shared node test/score/forecast.mjs [--write]
 //
-// Plays `rate` on three sets with chunks of 2 and 4 s. For every chunk with at least five before it: the
-// deviation of the logarithms of the last eight throughputs (which of seven bins), and the logarithm of
-// two ratios to the harmonic mean of the last five: of the chunk's throughput, and of the ten chunks from
-// it on (their bits over their time). Prints the mean deviation of each bin and nine quantiles.
-// ABRD=FILE takes another program.
+// Plays `rate` on recorded and generated links, each with several ladders and chunk lengths. Every chunk with
+// a history is one example: the entries of forecast_entries, and the logarithms of two ratios to the harmonic
+// mean of the last five throughputs: of the chunk's throughput, and of the ten chunks from it on (their bits
+// over their time). The network learns their quantiles (pinball loss, Adam). A quarter of the traces is kept
+// back: their loss and the share of examples below each quantile are printed.
+//
+// --write puts the weights into src/abr/deciders/forecast_net.h and web/lib/forecast_net.js. The same traces
+// give the same weights. ABRD=FILE takes another program, STEPS=N another number of steps.
 import { execFileSync } from 'node:child_process';
-import { existsSync } from 'node:fs';
+import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 
-const abrd = process.env.ABRD ?? 'build/abrd';
-const shared = process.env.SHARED ?? '../shared';
-const edges = [0, 0.05, 0.12, 0.22, 0.35, 0.55, 0.85, Infinity];
-const QUANTILES = 9;
-const sets = [['pensieve-train-127', '300,750,1200,1850,2850,4300'],
-    ['puffer-2021-train-240', '300,750,1200,1850,2850,4300'],
-    ['lumos-4g-175', '1000,2500,5000,8000,16000,40000']];
+import { entriesOf, ENTRIES } from '../../web/lib/forecast.js';
+import { random } from './grid.mjs';
 
-// one session: [{ bits, seconds, kbps }]
-function sessions(set, ladder, chunk) {
-    const csv = execFileSync(abrd, ['eval', '--policy', 'rate', '--traces', `${shared}/traces/${set}`, '--ladder',
-        ladder, '--chunk-s', String(chunk), '--chunks', String(480 / chunk), '--quiet', '--trajectories', '-'],
+const abrd = process.env.ABRD ?? 'build/abrd', shared = process.env.SHARED ?? '../shared';
+const steps = Number(process.env.STEPS ?? 8000), batch = 1024, HIDDEN = 24;
+
+// Bounds of the shares that the quantiles stand for: fine where links fail. The fifth quantile is missed once
+// in six downloads (caution.h).
+const EDGES = [0, 0.01, 0.03, 0.07, 0.13, 0.61 / 3, 0.32, 0.45, 0.58, 0.72, 0.86, 1];
+const SHARES = EDGES.slice(1).map((edge, i) => edge - EDGES[i]);
+const QUANTILES = EDGES.slice(1).map((edge, i) => (edge + EDGES[i]) / 2);
+const OUTPUTS = 2 * QUANTILES.length;
+
+if (!existsSync(`${shared}/traces/pensieve-train-127`)) {
+    console.log(`forecast.mjs: no traces in ${shared}/traces`);
+    process.exit(1);
+}
+
+// ---- examples
+
+const slow = '300,750,1200,1850,2850,4300', fast = '1000,2500,5000,8000,16000,40000', low = '150,400,1000,2500';
+const generated = mkdtempSync(join(tmpdir(), 'abrd-links-'));
+execFileSync(abrd, ['trace', 'generate', '--out', generated, '--n', '24', '--seconds', '600', '--seed', '77', '--quiet'],
+    { stdio: 'ignore' });
+const recorded = name => `${shared}/traces/${name}`;
+const sets = [
+    { name: '3g', traces: recorded('pensieve-train-127'), ladders: [slow, fast, low] },
+    { name: 'puffer', traces: recorded('puffer-2021-train-240'), ladders: [slow, fast, low] },
+    { name: 'lumos', traces: recorded('lumos-4g-175'), ladders: [fast, slow] },
+    { name: 'generated', traces: generated, ladders: [slow, fast] },
+];
+
+// The sessions of a set: [{ bits, seconds, kbps }] of each trace
+function sessions(traces, ladder, chunk) {
+    const csv = execFileSync(abrd, ['eval', '--policy', 'rate', '--traces', traces, '--ladder', ladder, '--chunk-s',
+        String(chunk), '--chunks', String(480 / chunk), '--quiet', '--trajectories', '-'],
     { encoding: 'utf8', maxBuffer: 1 << 30, stdio: ['ignore', 'pipe', 'ignore'] }).split('\n');
     const head = csv.findIndex(line => line.startsWith('policy,profile,trace,chunk'));
-    const at = Object.fromEntries(csv[head].split(',').map((name, i) => [name, i]));
-    const found = new Map();
+    const at = Object.fromEntries(csv[head].split(',').map((name, i) => [name, i])), found = new Map();
     for (const line of csv.slice(head + 1)) {
         const cell = line.split(',');
         if (cell.length < 10) continue;
@@ -36,37 +64,180 @@ function sessions(set, ladder, chunk) {
     return [...found.values()];
 }
 
-function quantile(sorted, p) {
-    const x = p * (sorted.length - 1), i = Math.floor(x);
-    return sorted[i] + (sorted[Math.min(i + 1, sorted.length - 1)] - sorted[i]) * (x - i);
+const examples = sets.map(set => ({ ...set, learn: [], check: [] }));
+for (const set of examples) for (const chunk of [1, 2, 4, 8]) for (const ladder of set.ladders) {
+    sessions(set.traces, ladder, chunk).forEach((session, trace) => {
+        for (let i = 1; i < session.length - 10; i++) {
+            // neighbours of short chunks say nearly the same; beginnings are rare
+            if (i > 8 && (i + trace) % Math.max(8 / chunk, 1)) continue;
+            const past = session.slice(Math.max(0, i - 8), i), ten = session.slice(i, i + 10);
+            const { mean, entries } = entriesOf({ rates: past.map(c => c.kbps), times: past.map(c => c.seconds), chunkS: chunk });
+            const later = ten.reduce((a, c) => a + c.bits, 0) / 1000 / ten.reduce((a, c) => a + c.seconds, 0);
+            const known = [Math.log(session[i].kbps / mean), Math.log(later / mean)];
+            (trace % 4 ? set.learn : set.check).push({ entries, known });
+        }
+    });
+}
+rmSync(generated, { recursive: true });
+
+// ---- the network: two hidden layers, quantiles of both ratios
+
+const draw = random(1);
+const normal = () => Math.sqrt(-2 * Math.log(1 - draw())) * Math.cos(2 * Math.PI * draw());
+// a layer's weights are one row per input, then the biases
+const layer = (inputs, outputs, gain) => ({ inputs, outputs,
+    w: Float64Array.from({ length: (inputs + 1) * outputs }, (_, i) => (i < inputs * outputs ? gain * normal() : 0)) });
+const layers = [layer(ENTRIES, HIDDEN, Math.sqrt(2 / ENTRIES)), layer(HIDDEN, HIDDEN, Math.sqrt(2 / HIDDEN)),
+    layer(HIDDEN, OUTPUTS, 0)];
+// at first: a normal distribution
+QUANTILES.forEach((q, i) => {
+    let z = 0;
+    for (let n = 0; n < 50; n++) z -= (phi(z) - q) / (Math.exp(-z * z / 2) / Math.sqrt(2 * Math.PI));
+    for (const at of [i, i + QUANTILES.length]) layers[2].w[HIDDEN * OUTPUTS + at] = 0.35 * z;
+});
+function phi(z) { // the normal distribution's share below z
+    let sum = z, term = z;
+    for (let n = 3; n < 60; n += 2) sum += term *= z * z / n;
+    return 0.5 + sum * Math.exp(-z * z / 2) / Math.sqrt(2 * Math.PI);
 }
 
-if (!existsSync(`${shared}/traces/pensieve-train-127`)) {
-    console.log(`forecast.mjs: no traces in ${shared}/traces`);
-    process.exit(1);
+function forward(x) {
+    const values = [x];
+    layers.forEach(({ inputs, outputs, w }, l) => {
+        const y = w.slice(inputs * outputs), from = values[l];
+        for (let i = 0; i < inputs; i++) if (from[i] !== 0)
+            for (let j = 0, at = i * outputs; j < outputs; j++) y[j] += w[at + j] * from[i];
+        if (l + 1 < layers.length) for (let j = 0; j < outputs; j++) if (y[j] < 0) y[j] = 0;
+        values.push(y);
+    });
+    return values;
 }
-const bins = edges.slice(1).map(() => ({ spread: [], next: [], later: [] }));
-for (const chunk of [4, 2]) for (const [set, ladder] of sets) for (const session of sessions(set, ladder, chunk)) {
-    for (let i = 5; i < session.length - 10; i++) {
-        const logs = session.slice(Math.max(0, i - 8), i).map(c => Math.log(c.kbps));
-        const mean = logs.reduce((a, b) => a + b) / logs.length;
-        const spread = Math.sqrt(logs.reduce((a, x) => a + (x - mean) ** 2, 0) / logs.length);
-        const harmonic = 5 / session.slice(i - 5, i).reduce((a, c) => a + 1 / c.kbps, 0);
-        const ten = session.slice(i, i + 10);
-        const later = ten.reduce((a, c) => a + c.bits, 0) / 1000 / ten.reduce((a, c) => a + c.seconds, 0);
-        const bin = bins[edges.findIndex((edge, k) => spread >= edge && spread < edges[k + 1])];
-        bin.spread.push(spread);
-        bin.next.push(Math.log(session[i].kbps / harmonic));
-        bin.later.push(Math.log(later / harmonic));
+
+function backward(values, gradient, into) {
+    let d = gradient;
+    for (let l = layers.length - 1; l >= 0; l--) {
+        const { inputs, outputs, w } = layers[l], from = values[l], g = into[l], down = new Float64Array(inputs);
+        for (let i = 0; i < inputs; i++) {
+            if (from[i] === 0) continue; // a unit at rest passes nothing on
+            let sum = 0;
+            for (let j = 0, at = i * outputs; j < outputs; j++) {
+                g[at + j] += from[i] * d[j];
+                sum += w[at + j] * d[j];
+            }
+            down[i] = sum;
+        }
+        for (let j = 0, at = inputs * outputs; j < outputs; j++) g[at + j] += d[j];
+        d = down;
     }
 }
-const average = values => values.reduce((a, b) => a + b) / values.length;
-console.log(`KNOT: ${bins.map(bin => average(bin.spread).toFixed(3)).join(', ')}`);
-for (const name of ['next', 'later']) {
-    console.log(name.toUpperCase());
-    for (const bin of bins) {
-        const sorted = bin[name].sort((a, b) => a - b);
-        console.log('    {' + Array.from({ length: QUANTILES },
-            (_, i) => quantile(sorted, (i + 0.5) / QUANTILES).toFixed(3)).join(', ') + '},');
+
+const quantileOf = j => QUANTILES[j % QUANTILES.length], kindOf = j => (j < QUANTILES.length ? 0 : 1);
+
+// entries are scaled for learning alone; the scale goes into the first layer in the end
+const all = examples.flatMap(set => set.learn);
+const mean = Array.from({ length: ENTRIES }, (_, i) => all.reduce((a, one) => a + one.entries[i], 0) / all.length);
+const deviation = mean.map((m, i) =>
+    Math.sqrt(all.reduce((a, one) => a + (one.entries[i] - m) ** 2, 0) / all.length) + 1e-3);
+const scaled = entries => entries.map((x, i) => (x - mean[i]) / deviation[i]);
+for (const set of examples) for (const one of [...set.learn, ...set.check]) one.x = scaled(one.entries);
+
+const moments = layers.map(({ w }) => [new Float64Array(w.length), new Float64Array(w.length)]);
+for (let step = 1; step <= steps; step++) {
+    const gradients = layers.map(({ w }) => new Float64Array(w.length));
+    for (let n = 0; n < batch; n++) {
+        const set = examples[n % examples.length], { x, known } = set.learn[Math.floor(draw() * set.learn.length)];
+        const values = forward(x), y = values.at(-1);
+        const d = Float64Array.from(y, (guess, j) =>
+            ((known[kindOf(j)] < guess ? 1 : 0) - quantileOf(j)) / OUTPUTS / batch);
+        backward(values, d, gradients);
     }
+    const rate = 0.0015 * (1 + Math.cos(Math.PI * step / steps));
+    layers.forEach(({ w }, l) => {
+        const [m, v] = moments[l], g = gradients[l], warm = 1 - 0.9 ** step, warmer = 1 - 0.999 ** step;
+        for (let i = 0; i < w.length; i++) {
+            m[i] += 0.1 * (g[i] - m[i]);
+            v[i] += 0.001 * (g[i] * g[i] - v[i]);
+            w[i] -= rate * (m[i] / warm) / (Math.sqrt(v[i] / warmer) + 1e-8);
+        }
+    });
+    if (step % 1000 === 0) console.error(`step ${step} of ${steps}`);
+}
+
+// ---- how good it is
+
+for (const { name, check } of examples) {
+    const loss = [0, 0], below = new Array(OUTPUTS).fill(0);
+    for (const { x, known } of check) {
+        forward(x).at(-1).forEach((guess, j) => {
+            const above = known[kindOf(j)] - guess, q = quantileOf(j);
+            loss[kindOf(j)] += Math.max(q * above, (q - 1) * above) / QUANTILES.length / check.length;
+            below[j] += (above < 0 ? 1 : 0) / check.length;
+        });
+    }
+    console.log(`${name}: ${check.length} examples, loss ${loss[0].toFixed(4)} next, ${loss[1].toFixed(4)} later; below: ` +
+        `${below.slice(0, QUANTILES.length).map(b => b.toFixed(3)).join(' ')}`);
+}
+console.log(`wanted below: ${QUANTILES.map(q => q.toFixed(3)).join(' ')}`);
+
+// ---- the tables
+
+const number = x => `${Number(x.toPrecision(5))}`;
+const first = layers[0];
+for (let i = 0; i < ENTRIES; i++) for (let j = 0; j < HIDDEN; j++) {
+    const at = i * HIDDEN + j;
+    first.w[at] /= deviation[i];
+    first.w[ENTRIES * HIDDEN + j] -= first.w[at] * mean[i];
+}
+const rows = ({ inputs, outputs, w }) =>
+    Array.from({ length: inputs }, (_, i) => [...w.slice(i * outputs, (i + 1) * outputs)].map(number));
+const bias = ({ inputs, outputs, w }) => [...w.slice(inputs * outputs)].map(number);
+// lines of at most `width` columns
+function wrapped(list, indent, width) {
+    const lines = [''];
+    for (const word of list.map((x, i) => x + (i + 1 < list.length ? ',' : ''))) {
+        if (lines.at(-1) && lines.at(-1).length + word.length + 1 > width - indent) lines.push('');
+        lines.push(lines.pop() + (lines.at(-1) === '' ? '' : ' ') + word);
+    }
+    return lines.map(line => ' '.repeat(indent) + line).join('\n');
+}
+const names = ['FIRST', 'SECOND', 'THIRD'];
+
+function cTable() {
+    let text = `/* forecast_net.h - the weights of forecast.h, made by test/score/forecast.mjs. */
+#ifndef ABR_FORECAST_NET_H
+#define ABR_FORECAST_NET_H
+
+/* clang-format off */
+enum { FORECAST_HIDDEN = ${HIDDEN} };
+`;
+    layers.forEach((one, l) => {
+        text += `static const double FORECAST_${names[l]}[${one.inputs}][${one.outputs}] = {\n` +
+            rows(one).map(row => `    {\n${wrapped(row, 8, 100)}},\n`).join('') + '};\n';
+        text += `static const double FORECAST_${names[l]}_BIAS[${one.outputs}] = {\n${wrapped(bias(one), 4, 100)}};\n`;
+    });
+    return `${text}/* clang-format on */
+
+#endif
+`;
+}
+
+function jsTable() {
+    const table = one => `{\n    weights: [\n${rows(one).map(row => `        [\n${wrapped(row, 12, 115)}],\n`).join('')}    ],\n` +
+        `    bias: [\n${wrapped(bias(one), 8, 115)}],\n}`;
+    return `/**
+ * forecast_net.js - the weights of forecast.js, made by test/score/forecast.mjs.
+ *
+ * @module abrd/forecast_net
+ */
+
+/** Layers, one row of weights per input. */
+export const NET = [${layers.map(table).join(', ')}];
+`;
+}
+
+console.log(`shares: ${SHARES.map(number).join(', ')}`);
+if (process.argv.includes('--write')) {
+    writeFileSync('src/abr/deciders/forecast_net.h', cTable());
+    writeFileSync('web/lib/forecast_net.js', jsTable());
+    console.log('written: src/abr/deciders/forecast_net.h, web/lib/forecast_net.js');
 }

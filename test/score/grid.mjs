@@ -19,7 +19,7 @@ const cacheDir = process.env.CACHE ?? 'build/score';
 
 // The classical rules. mpc-default plans with pensieve's weights for everybody.
 export const plainRules = ['rate', 'buffer', 'bola', 'mpc'];
-export const tunedRules = ['hyb', 'soda', 'bba-2', 'bola-e', 'mpc-tail', 'fugu', 'hold'];
+export const tunedRules = ['hyb', 'soda', 'bba-2', 'bola-e', 'mpc-tail', 'fugu'];
 export const rules = [...plainRules, ...tunedRules];
 
 export const product = ['standard', 'documentary', 'live', 'news', 'sports', 'lecture'];
@@ -137,7 +137,7 @@ export function gain(a, b) {
 
 // What a classical rule's sessions depend on. The policy's own code is not among it. A rule in a wrapper
 // (RIVALS_AS) depends on every decider but the policy.
-const bare = /^(algo|bba2|bola|bola_e|forecast|fugu|hold|hyb|mpc|mpc_tail|settings|simple|soda)\.[ch]$/;
+const bare = /^(algo|bba2|bola|bola_e|forecast|forecast_net|fugu|hyb|mpc|mpc_tail|settings|simple|soda)\.[ch]$/;
 const wrapped = /^(?!moe|oracle|abandon)/;
 function rulesHash(deciders) {
     const files = ['test/score/grid.c', 'src/abr/manifests/video.c', 'src/abr/manifests/video.h',

@@ -10,7 +10,9 @@
 //   RIVALS_AS=%   rivals' specs with their name for %, "ceiled:%" for example
 //
 // Verdict of a cell: better or worse when the 95 % interval of the paired difference excludes 0, else
-// level. The rival is the best of the cell by its mean, so chance favours it. The relative difference is
+// level. The rival is the best of the cell by its mean, so chance favours it. The product's profiles have a
+// ceiling of stalls: a rule that stalls more than that, and more than the policy, is no rival there. By QoE
+// alone (verdict_qoe) it is. The relative difference is
 // in units of the rival's QoE, at least a tenth of what the best level earns without stalls.
 //
 // Rivals' sessions are kept in build/score and played again only when their sources or the cell change.
@@ -24,6 +26,7 @@ const wanted = Number(process.env.CELLS || 720), take = Number(process.env.TRACE
 const draws = Number(process.env.DRAWS || 12), out = process.env.OUT || 'build/regimes';
 const rivalsAs = process.env.RIVALS_AS || '%';
 const NOISE = 0.03;
+const CEILING = 0.01; // of stalls, of the product's profiles (src/abr/emulator/qoe.h)
 
 if (!(part in sets)) {
     console.error(`regimes.mjs: PART is train or test, not '${part}'`);
@@ -116,12 +119,16 @@ function drawnCells() {
 
 function judge(found, { at, cell, group }) {
     const own = found[policy];
-    const best = rivals.reduce((a, b) => mean(found[b].qoe) > mean(found[a].qoe) ? b : a);
-    const d = paired(own.qoe, found[best].qoe), theirs = mean(found[best].qoe);
     const ratio = one => sum(one.stall) / (sum(one.stall) + one.played * one.stall.length);
+    const among = list => list.reduce((a, b) => mean(found[b].qoe) > mean(found[a].qoe) ? b : a);
+    const verdictOf = d => (d.hi < 0 ? 'worse' : d.lo > 0 ? 'better' : 'level');
+    const isPaper = papers.includes(at.profile) || 'mu' in cell, allowed = Math.max(ratio(own), CEILING);
+    const kept = isPaper ? rivals : rivals.filter(rival => ratio(found[rival]) <= allowed);
+    const best = among(kept.length ? kept : rivals), free = verdictOf(paired(own.qoe, found[among(rivals)].qoe));
+    const d = paired(own.qoe, found[best].qoe), theirs = mean(found[best].qoe);
     const rel = d.mean / Math.max(Math.abs(theirs), 0.1 * Math.abs(own.top));
     return { ...at, group, n: own.qoe.length, qoe: mean(own.qoe), best, best_qoe: theirs, diff: d.mean, lo: d.lo, hi: d.hi,
-        rel, verdict: d.hi < 0 ? 'worse' : d.lo > 0 ? 'better' : 'level', papers: papers.includes(at.profile) || 'mu' in cell,
+        rel, verdict: verdictOf(d), verdict_qoe: free, papers: isPaper,
         stall_ratio: ratio(own), best_stall_ratio: ratio(found[best]), start_s: mean(own.start),
         best_start_s: mean(found[best].start), quality: mean(own.quality), best_quality: mean(found[best].quality) };
 }
@@ -137,7 +144,7 @@ const count = (rows, verdict) => rows.filter(r => r.verdict === verdict).length;
 
 function csv(rows) {
     const columns = ['group', 'link', 'ladder', 'levels', 'chunk', 'buffer', 'session', 'profile', 'n', 'qoe', 'best',
-        'best_qoe', 'diff', 'lo', 'hi', 'rel', 'verdict', 'stall_ratio', 'best_stall_ratio', 'start_s', 'best_start_s',
+        'best_qoe', 'diff', 'lo', 'hi', 'rel', 'verdict', 'verdict_qoe', 'stall_ratio', 'best_stall_ratio', 'start_s', 'best_start_s',
         'quality', 'best_quality'];
     const value = x => typeof x === 'number' && !Number.isInteger(x) ? x.toPrecision(6) : `"${x ?? ''}"`;
     return [columns.join(), ...rows.map(r => columns.map(c => value(r[c])).join())].join('\n') + '\n';

@@ -2,7 +2,7 @@
 
 #include "abr/emulator/feat.h"
 #include "abr/traces/gen.h"
-#include "abr/deciders/guard.h"
+#include "abr/deciders/first_level.h"
 #include "abr/emulator/player.h"
 #include "policy/packed.h"
 
@@ -66,7 +66,7 @@ struct twin twin_compare(const struct policy *p, int views, uint64_t seed)
         for (bool end = false; !end && t.views < views;) {
             float obs[FEAT_DIM_MAX];
             struct policy_choice got, want;
-            uint32_t mask = guard_levels(&viewer.view);
+            uint32_t mask = feat_mask(&viewer.view);
             feat_observe(obs, layout, &viewer.view);
             if (packed_decide(&got, s, obs, mask, -1) ||
                 policy_decide(&want, p, ws, obs, mask, -1))

@@ -4,8 +4,8 @@ import assert from 'node:assert/strict';
 
 import { test } from './harness.mjs';
 import { cautious } from '../../web/lib/caution.js';
-import { forecastOf } from '../../web/lib/forecast.js';
-import { offered } from '../../web/lib/guard.js';
+import { offered } from '../../web/lib/first_level.js';
+import { SHARES, forecastOf } from '../../web/lib/forecast.js';
 import { chunkQoe, qoeOf, qualityCurve } from '../../web/lib/qoe.js';
 import { lastOf, rewardsOf, viewOf } from '../../web/lib/view.js';
 
@@ -74,44 +74,40 @@ export async function qoeTests() {
     const offers = (profile, more) => offered(viewOf({ ...q, ...more }, qoeOf(profile)));
     const measured = { throughput_kbps: [1500], download_s: [1], last_level: 0 };
 
-    await test('guard: one first level, that starts in time for viewers with a ceiling', () => {
+    await test('first level: one, that starts in time for viewers with a ceiling', () => {
         for (const profile of ['live', 'paper-live']) assert.equal(offers(profile, {}).filter(Boolean).length, 1);
         // an eighth of the top rate carries 1.6 Mbit in 3 s
         assert.deepEqual(offers('news', {}), [true, false, false]);
         assert.deepEqual(offers('news', { next_bytes: [2e6, 2e6, 2e6] }), [true, false, false]);
     });
 
-    await test('guard: without a ceiling, what a short buffer can bear', () => {
-        assert.deepEqual(offers('paper-live', measured), [true, false, false]); // 0.9 * 1500 kbit/s in 3 s are 4 Mbit
-        assert.deepEqual(offers('paper-live', { ...measured, next_bytes: [150e3, 500e3, 2e6] }), [true, true, false]);
-        assert.deepEqual(offers('paper-live', { ...measured, buffer_max_s: 60 }), [true, true, true]);
-        assert.deepEqual(offers('paper-news', measured), [true, true, true]);
+    await test('first level: then all levels are offered', () => {
+        for (const profile of ['live', 'paper-live'])
+            assert.deepEqual(offers(profile, { ...measured, buffer_s: 0 }), [true, true, true]);
     });
 
-    await test('guard: with a ceiling, what arrives in time on a link that disappoints', () => {
-        const low = forecastOf({ rates: [1500] }).next[1] * 125 * 4; // bytes within the buffer
-        for (const profile of ['documentary', 'news'])
-            assert.deepEqual(offers(profile, { ...measured, next_bytes: [150e3, low - 1, low + 1] }), [true, true, false]);
-        assert.deepEqual(offers('live', { ...measured, buffer_s: 0 }), [true, false, false]);
-    });
-
-    await test('forecast: of a calm link, and of one chunk', () => {
-        const calm = forecastOf({ rates: Array(8).fill(2000) });
-        assert.deepEqual([calm.mean, calm.spread, calm.next.length], [2000, 0, 9]);
-        near(calm.next[0], 2000 * Math.exp(-0.151)); // the first knot
-        near(calm.later[8], 2000 * Math.exp(0.085));
-        const one = forecastOf({ rates: [1000] }), x = (0.34 - 0.283) / (0.439 - 0.283);
+    await test('forecast: wider after one chunk than on a calm link, and ten times as high at ten times the rate', () => {
+        const of = (rates, times = rates.map(() => 2)) => forecastOf({ rates, times, chunkS: 4 });
+        const calm = of(Array(8).fill(2000)), one = of([2000]), fast = of(Array(8).fill(20000));
+        assert.deepEqual([calm.mean, calm.spread, calm.next.length, calm.later.length], [2000, 0, 11, 11]);
         near(one.spread, 0.34);
-        near(one.next[4], 1000 * Math.exp(0.087 + x * (0.177 - 0.087)), 1e-9);
+        assert.ok(one.next[9] / one.next[1] > 1.2 * calm.next[9] / calm.next[1]);
+        for (const list of [calm.next, calm.later, one.next])
+            assert.ok(list.every((x, i) => x > 0 && (!i || x >= list[i - 1])));
+        calm.next.forEach((x, i) => near(fast.next[i] / x, 10));
+        near(SHARES.reduce((a, x) => a + x, 0), 1);
         assert.equal(forecastOf({ rates: [] }), null);
     });
 
-    await test('caution: a stall weighs half as much again, and more while the session stalls too much', () => {
-        const of = (profile, seen) => cautious(viewOf(q, qoeOf(profile), seen)).qoe.stall / qoeOf(profile).stall;
-        near(of('live', undefined), 1.5);
-        near(of('live', { stalledS: 0.4, playedS: 99.6 }), 1.5); // below 1 %
-        near(of('live', { stalledS: 2, playedS: 98 }), 1.5 * 3); // a second above
-        near(of('live', { stalledS: 50, playedS: 50 }), 12);
-        near(of('paper-live', { stalledS: 50, playedS: 50 }), 1);
+    await test('caution: forecasts are lowered, and a stall weighs more while the session stalls too much', () => {
+        const of = (profile, seen) => cautious(viewOf(q, qoeOf(profile), seen));
+        const weight = (profile, seen) => of(profile, seen).qoe.stall / qoeOf(profile).stall;
+        near(weight('live', undefined), 1);
+        near(weight('live', { stalledS: 0.4, playedS: 99.6 }), 1); // below 1 %
+        near(weight('live', { stalledS: 1.5, playedS: 98.5 }), 1.5); // half a second above
+        near(weight('live', { stalledS: 1.5, playedS: 98.5, lambda: 0.5 }), 1.5 * 1.5);
+        near(weight('live', { stalledS: 50, playedS: 50 }), 3);
+        near(weight('paper-live', { stalledS: 50, playedS: 50 }), 1);
+        assert.deepEqual([of('live').margin, of('paper-live').margin], [0.1, 0]);
     });
 }

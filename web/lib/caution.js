@@ -6,7 +6,7 @@
  * @module abrd/caution
  */
 
-const KAPPA = 2, WEIGHT_MAX = 12;
+const KAPPA = 1, WEIGHT_MAX = 3, MARGIN = 0.1;
 
 /**
  * @param {import('./view.js').View} view
@@ -17,5 +17,5 @@ export function cautious(view) {
     if (!(qoe.stallRatioMax > 0)) return view;
     const above = stalledS - qoe.stallRatioMax * (stalledS + playedS);
     const weight = Math.min((1 + lambda) * (1 + KAPPA * Math.max(above, 0)), WEIGHT_MAX);
-    return { ...view, qoe: { ...qoe, stall: qoe.stall * weight } };
+    return { ...view, margin: MARGIN, qoe: { ...qoe, stall: qoe.stall * weight } };
 }

@@ -1,38 +1,26 @@
 /**
- * forecast.js - a distribution of the throughput to come, given the session's history: the tables and
- * rules of src/abr/deciders/forecast.h.
+ * forecast.js - a distribution of the throughput to come, given the session's history: the network of
+ * src/abr/deciders/forecast.h.
  *
  * @module abrd/forecast
  *
  * @typedef {object} Forecast
  * @property {number} mean harmonic mean of the last chunks [kbit/s]
  * @property {number} spread deviation of the logarithms of the history
- * @property {number[]} next nine quantiles of the throughput of the next chunk, ascending
+ * @property {number[]} next quantiles of the throughput of the next chunk, ascending
  * @property {number[]} later of the ten chunks that follow
  */
 
-const WINDOW = 5;
-const KNOT = [0.026, 0.086, 0.169, 0.283, 0.439, 0.671, 1.005];
-const NEXT = [
-    [-0.151, -0.047, -0.023, -0.010, -0.001, 0.007, 0.018, 0.032, 0.070],
-    [-0.393, -0.162, -0.082, -0.031, 0.006, 0.039, 0.076, 0.122, 0.218],
-    [-0.584, -0.275, -0.139, -0.046, 0.023, 0.088, 0.153, 0.232, 0.386],
-    [-0.758, -0.355, -0.154, -0.017, 0.087, 0.184, 0.278, 0.388, 0.580],
-    [-0.958, -0.442, -0.158, 0.026, 0.177, 0.320, 0.451, 0.602, 0.839],
-    [-1.155, -0.515, -0.121, 0.150, 0.388, 0.600, 0.789, 0.981, 1.271],
-    [-1.234, -0.443, 0.058, 0.418, 0.774, 1.070, 1.308, 1.540, 1.917],
-];
-const LATER = [
-    [-0.424, -0.160, -0.062, -0.028, -0.011, -0.001, 0.010, 0.024, 0.085],
-    [-0.653, -0.328, -0.191, -0.098, -0.038, 0.004, 0.047, 0.110, 0.279],
-    [-0.752, -0.414, -0.259, -0.140, -0.048, 0.030, 0.114, 0.228, 0.448],
-    [-0.826, -0.448, -0.264, -0.137, -0.027, 0.076, 0.184, 0.323, 0.596],
-    [-0.882, -0.486, -0.285, -0.132, -0.002, 0.125, 0.264, 0.429, 0.737],
-    [-1.014, -0.544, -0.289, -0.087, 0.085, 0.258, 0.446, 0.669, 1.080],
-    [-1.164, -0.556, -0.210, 0.078, 0.322, 0.566, 0.852, 1.199, 1.805],
-];
+import { NET } from './forecast_net.js';
+
+const WINDOW = 5, HISTORY = 8;
 /** Added to the spread of a short history, as variances are, by its length. */
 const UNSEEN = [0, 0.34, 0.34, 0.25, 0.20, 0.13, 0.08, 0.04, 0];
+
+/** Entries of the network's input. */
+export const ENTRIES = 3 * HISTORY + 2;
+/** The share of downloads that each quantile stands for. */
+export const SHARES = [0.01, 0.02, 0.04, 0.06, 0.22 / 3, 0.35 / 3, 0.13, 0.13, 0.14, 0.14, 0.14];
 
 /** Harmonic mean of up to five of `rates` before `end`. */
 export function harmonic(rates, end) {
@@ -48,16 +36,40 @@ function spreadOf(rates) {
     return Math.sqrt(Math.max(square - mean * mean, 0) + UNSEEN[n] ** 2);
 }
 
+const within = (x, low, high) => (x < low ? low : x > high ? high : x);
+
+/**
+ * What the network sees of a history that is not empty.
+ * @param {{rates: number[], times: number[], chunkS: number}} view
+ */
+export function entriesOf({ rates, times, chunkS }) {
+    const n = rates.length, mean = harmonic(rates, n), spread = spreadOf(rates), entries = new Array(ENTRIES).fill(0);
+    rates.forEach((rate, i) => {
+        const at = HISTORY - n + i;
+        entries[at] = Math.log(within(Math.max(rate, 1e-3) / mean, 0.01, 100));
+        entries[HISTORY + at] = Math.log(within(times[i], 0, 100) + 0.05);
+        entries[2 * HISTORY + at] = 1;
+    });
+    entries[3 * HISTORY] = spread;
+    entries[3 * HISTORY + 1] = Math.log(chunkS);
+    return { mean, spread, entries };
+}
+
+function layer({ weights, bias }, x) {
+    const y = [...bias];
+    x.forEach((value, i) => { if (value !== 0) weights[i].forEach((w, j) => { y[j] += w * value; }); });
+    return y;
+}
+
 /**
  * @param {import('./view.js').View} view
  * @returns {Forecast|null} null: nothing was measured
  */
-export function forecastOf({ rates }) {
-    if (!rates.length) return null;
-    const mean = harmonic(rates, rates.length), spread = spreadOf(rates);
-    let k = 0;
-    while (k < KNOT.length - 2 && spread > KNOT[k + 1]) k++;
-    const x = Math.min(Math.max((spread - KNOT[k]) / (KNOT[k + 1] - KNOT[k]), 0), 1);
-    const scaled = table => table[k].map((low, i) => mean * Math.exp(low + x * (table[k + 1][i] - low)));
-    return { mean, spread, next: scaled(NEXT), later: scaled(LATER) };
+export function forecastOf(view) {
+    if (!view.rates.length) return null;
+    const { mean, spread, entries } = entriesOf(view), n = SHARES.length;
+    const y = NET.reduce((x, one, l) => layer(one, l ? x.map(v => Math.max(v, 0)) : x), entries);
+    for (const from of [0, n]) for (let i = from + 1; i < from + n; i++) y[i] = Math.max(y[i], y[i - 1]);
+    const kbps = y.map(x => mean * Math.exp(x));
+    return { mean, spread, next: kbps.slice(0, n), later: kbps.slice(n) };
 }

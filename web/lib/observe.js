@@ -17,6 +17,8 @@ const RECENT = 5, UTILITIES = ['linear', 'log', 'pamoe'];
 const FULL = 128, WEIGHTS = 10, UTILITY = 13, LAST = 28, THROUGHPUT = 40, DOWNLOAD = 48, LEVEL = 56, PER_LEVEL = 6;
 // the layout "plan": behind "full", entries of the session and of each level
 const PLAN = 208, PLAN_LEVEL = 136, PER_PLAN_LEVEL = 6;
+// quantiles of the forecast whose plans are shown
+const SHOWN = [1, 4, 6, 8];
 
 const f = Math.fround;
 const clip = (x, low, high) => (x < low ? low : x > high ? high : x);
@@ -143,7 +145,7 @@ function observeFull(view) {
 
 /** The layout "plan": what "full" leaves to be inferred. */
 function observePlan(view) {
-    const { ladder, chunkS, points, last, qoe } = view, inPoints = qoe.utility === 'points', top = points.at(-1) * 0.01;
+    const { ladder, points, last, qoe } = view, inPoints = qoe.utility === 'points', top = points.at(-1) * 0.01;
     const o = new Float32Array(PLAN), forecast = forecastOf(view);
     o.set(observeFull(view));
     const session = o.subarray(FULL), put = (k, entry, x) => { o[PLAN_LEVEL + k * PER_PLAN_LEVEL + entry] = x; };
@@ -159,9 +161,9 @@ function observePlan(view) {
     const { mean, spread, later } = forecast, perTop = 1 / ladder.at(-1);
     session[4] = clip(spread, 0, 3);
     session[5] = quarterLog(later[later.length >> 1] * perTop);
-    session[6] = quarterLog(later[0] * perTop);
-    const plan = planOf(view, forecast, clip(40 / chunkS, 5, 20)), unit = 1 / linkScale(view, mean);
-    [...[0, 2, 4, 6].map(i => plan.values[i]), plan.mean].forEach((values, i) => {
+    session[6] = quarterLog(later[SHOWN[0]] * perTop);
+    const plan = planOf(view, forecast), unit = 1 / linkScale(view, mean);
+    [...SHOWN.map(i => plan.values[i]), plan.mean].forEach((values, i) => {
         const most = Math.max(...values);
         values.forEach((v, k) => put(k, 1 + i, f(1 - f(2 * squash((most - v) * unit, 1)))));
     });

@@ -15,7 +15,7 @@
  */
 
 import { cautious } from './caution.js';
-import { offered } from './guard.js';
+import { offered } from './first_level.js';
 import { LAYOUTS } from './observe.js';
 import { qoeOf } from './qoe.js';
 import { LEVELS, viewOf } from './view.js';
@@ -110,6 +110,7 @@ export class Policy {
     #observe;
     #route;
     #idle;
+    #prior;
 
     /** @param {ArrayBuffer} buffer what GET /v1/policy/weights answers */
     constructor(buffer) {
@@ -128,6 +129,8 @@ export class Policy {
         this.#experts = Array.from({ length: Number(meta.experts) }, (_, k) =>
             Array.from({ length: layers + 1 }, (_unused, l) =>
                 layer(l < layers ? Quantized : Exact, `actor.expert.${k}.${l}`)));
+        const [at, stride, gain] = ['at', 'stride', 'gain'].map(name => Number(meta[`prior_${name}`] ?? 0));
+        this.#prior = (obs, y, a) => (gain ? f(y + f(gain * obs[at + a * stride])) : y);
         this.#idle = k => !(busy >> BigInt(k) & 1n);
     }
 
@@ -158,7 +161,8 @@ export class Policy {
         const qoe = qoeOf(weights);
         if (!qoe) throw new Error('these weights are neither a profile, nor named, nor mu');
         const view = cautious(viewOf(question, qoe, seen)), there = offered(view);
-        const shown = windowOf(view, there), { expert, logits } = this.#forward(this.#observe(shown.view));
+        const shown = windowOf(view, there), obs = this.#observe(shown.view), { expert, logits: own } = this.#forward(obs);
+        const logits = own.map((y, a) => this.#prior(obs, y, a));
         const among = softmax(logits, i => there[shown.levels[i]]), probabilities = Array(levels).fill(0);
         shown.levels.forEach((k, i) => { probabilities[k] = among[i]; });
         if (!probabilities.every(Number.isFinite)) throw new Error('the weights give no finite value');

@@ -21,7 +21,7 @@
  * @property {number} stalledS of the session so far, without the start
  * @property {number} playedS media of the session so far
  * @property {number} lambda share by which stalls of viewers with a ceiling weigh more (caution.js)
- * @property {number} margin of the guard's forecast, a logarithm; 0: nothing was seen of other sessions
+ * @property {number} margin by which forecasts are lowered, a logarithm (caution.js)
  * @property {number} startKbps low quantile of first throughputs in this viewer's network; 0: not known
  */
 
@@ -31,7 +31,7 @@ import { chunkQoe, qualityCurve } from './qoe.js';
 export const LEVELS = 32, HISTORY = 8;
 
 /** As shipped: src/abr/deciders/caution.h */
-const LAMBDA = 0.5;
+const LAMBDA = 0;
 
 /**
  * @param {import('./types').Question} question the body of POST /v1/decide

@@ -1,28 +1,25 @@
 #include "abr/deciders/caution.h"
 
 #include "abr/deciders/forecast.h"
-#include "abr/deciders/guard.h"
 
 #include <math.h>
 #include <stddef.h>
 
 static const double CALM = 0.15, UNEVEN = 0.4; /* spread of the forecast, below */
 static const double STEP = 0.02, MARGIN_MIN = -0.5, MARGIN_MAX = 2;
-static const double RATE = 0.02, KAPPA = 2; /* per second above the ceiling */
+static const double RATE = 0.02, KAPPA = 1; /* per second above the ceiling */
 
 const char *const caution_link_names[CAUTION_LINKS + 1] = {"calm", "uneven", "volatile",
                                                            NULL};
 
-static int kind_of(const struct forecast_place *f)
+static int kind_of(double spread)
 {
-    if (!(f->mean_kbps > 0)) return -1;
-    return f->spread < CALM ? 0 : f->spread < UNEVEN ? 1 : 2;
+    return spread < 0 ? -1 : spread < CALM ? 0 : spread < UNEVEN ? 1 : 2;
 }
 
 int caution_link(const struct view *v)
 {
-    struct forecast_place f = forecast_place_of(v);
-    return kind_of(&f);
+    return kind_of(forecast_spread(v));
 }
 
 static double clamp(double x, double lo, double hi)
@@ -32,10 +29,10 @@ static double clamp(double x, double lo, double hi)
 
 void caution_download(struct caution_links *c, const struct view *v, double kbps)
 {
-    struct forecast_place f = forecast_place_of(v);
-    int kind = kind_of(&f);
-    if (kind < 0) return;
-    bool missed = kbps < forecast_next_kbps(&f, GUARD_QUANTILE) * exp(-c->margin[kind]);
+    struct forecast f = forecast_of(v);
+    if (!(f.mean_kbps > 0)) return;
+    int kind = kind_of(f.spread);
+    bool missed = kbps < f.next_kbps[FORECAST_LOW] * exp(-c->margin[kind]);
     c->seen[kind]++;
     c->missed[kind] += missed;
     double margin = c->margin[kind] + STEP * (missed - CAUTION_MISSES);
@@ -59,7 +56,7 @@ void caution_apply(struct view *v, const struct caution_links *links,
 {
     if (!(v->qoe.stall_ratio_max > 0)) return;
     int kind = links ? caution_link(v) : -1;
-    if (kind >= 0) v->margin = links->margin[kind];
+    v->margin = CAUTION_MARGIN + (kind >= 0 ? links->margin[kind] : 0);
     double above_s = v->stalled_s - v->qoe.stall_ratio_max * (v->stalled_s + v->played_s);
     double lambda = stalls ? stalls->lambda : CAUTION_LAMBDA;
     double weight = (1 + lambda) * (1 + KAPPA * fmax(above_s, 0));

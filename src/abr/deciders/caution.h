@@ -1,22 +1,24 @@
 /* caution.h - what was seen of the ceilings, and how it changes later decisions.
  *
- * Coverage. The guard relies on a low quantile of the forecast, which should be missed once in 6
- * downloads (guard.h). Links are of CAUTION_LINKS kinds, by the spread of their history: calm, uneven,
+ * Coverage. Decisions rely on the quantiles of the forecast. The quantile FORECAST_LOW should be missed once
+ * in 6 downloads (forecast.h). Links are of CAUTION_LINKS kinds, by the spread of their history: calm, uneven,
  * volatile. For each kind a margin follows what is observed (online conformal prediction: Gibbs and
  * Candes, "Adaptive conformal inference under distribution shift", NeurIPS 2021, here on the quantile
  * itself):
  *
  *   margin <- margin + step (missed - 1/6)      within -0.5 .. 2
  *
- * missed is 1 when the download was slower than n_1 exp(- margin), else 0. Over a long time the share of
+ * missed is 1 when the download was slower than n exp(- margin), else 0, with n that quantile. Plans take all
+ * quantiles times exp(- margin) (plan.h). Over a long time the share of
  * misses approaches 1/6 for any sequence of links, as long as the margin stays within its bounds. That
- * is a statement about all downloads of a kind together, not about one viewer.
+ * is a statement about all downloads of a kind together, not about one viewer. Viewers with a ceiling get
+ * CAUTION_MARGIN in addition: it buys fewer stalls for less quality than a larger weight of stalls does.
  *
  * Stall weight. While a stall ratio is above its ceiling, stalls cost more in decisions (a multiplier of
  * the constraint, as in dual ascent). The policy is conditioned on the weights, so this needs no training:
  *
- *   mu_stall <- mu_stall min(12, (1 + lambda) (1 + kappa max(0, S - max (S + P))))
- *   lambda   <- lambda + rate (s - max (s + p))      within 0 .. 11
+ *   mu_stall <- mu_stall min(3, (1 + lambda) (1 + kappa max(0, S - max (S + P))))
+ *   lambda   <- lambda + rate (s - max (s + p))      within 0 .. 2
  *
  * S and P are the seconds that this session has stalled and played (view.h). They answer to a link that
  * is worse than its history shows. s and p are those of one chunk of any session of the profile, so
@@ -38,9 +40,10 @@
 
 #define CAUTION_LINKS 3
 #define CAUTION_MISSES (1.0 / 6)
-#define CAUTION_LAMBDA 0.5
-#define CAUTION_LAMBDA_MAX 11.0
-#define CAUTION_WEIGHT_MAX 12.0
+#define CAUTION_MARGIN 0.1
+#define CAUTION_LAMBDA 0.0
+#define CAUTION_LAMBDA_MAX 2.0
+#define CAUTION_WEIGHT_MAX 3.0
 
 /* "calm", "uneven", "volatile"; ends with NULL. */
 extern const char *const caution_link_names[CAUTION_LINKS + 1];

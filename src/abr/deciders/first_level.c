@@ -1,10 +1,13 @@
 #include "abr/deciders/first_level.h"
 
+#include "abr/emulator/feat.h"
+
 #include <math.h>
 
 #define LINKS 9
 #define SLOW_LINK 0.09 /* of the top rate: LINK's lowest */
 #define SLOW_KBPS 1000.0
+#define USUAL_KBPS 4300.0
 
 /* shares of the top rate: 0.45 exp(z) at the quantiles 1/18, 3/18 .. 17/18 of z */
 static const double LINK[LINKS] = {0.0915, 0.171,  0.2496, 0.3393, 0.45,
@@ -57,6 +60,7 @@ int first_level(const struct view *v)
     int later = left > 1 ? left - 1 : 0;
     double smooth[VIEW_LEVELS], worth[VIEW_LEVELS], rest[LINKS][VIEW_LEVELS];
     double top = v->ladder_kbps[v->levels - 1];
+    if (top > USUAL_KBPS) top = USUAL_KBPS;
     view_rewards(smooth, v, VIEW_NONE);
     for (int i = 0; i < LINKS; i++)
         steady(rest[i], v, smooth, top * LINK[i], later);
@@ -77,4 +81,9 @@ int first_level(const struct view *v)
         if (worth[k] > worth[best]) best = k;
     }
     return best;
+}
+
+uint32_t first_level_offer(const struct view *v)
+{
+    return first_level_is(v) ? UINT32_C(1) << first_level(v) : feat_mask(v);
 }

@@ -10,8 +10,9 @@
  * counts as a stall, as it does in training. A viewer who minds switches pays for the climb from k,
  * so the lowest level is an expensive first level for such a viewer.
  *
- * Links: the middles of the ninths of a log-normal distribution. Its median is 0.45 of the ladder's
- * top rate, since ladders are made for the links of their viewers; the logarithm has deviation 1.
+ * Links: the middles of the ninths of a log-normal distribution. Its median is 0.45 of R, the
+ * ladder's top rate, since ladders are made for the links of their viewers; the logarithm has deviation 1.
+ * Viewers of tall ladders are not all on fast links, so R is at most 4.3 Mbit/s.
  * Both were chosen on training traces: test/bench/bench_start.c plays sessions from each level.
  *
  * A profile may have a ceiling of the wait for the first picture (qoe.h: startup_max_s). Then levels are
@@ -21,13 +22,14 @@
  *
  * A policy sees nothing of the link here either. It learns one answer for all its training, mostly
  * 3G links and videos of three minutes. A session that explores begins with a level that the policy
- * draws (guard.h).
+ * draws, so that a daemon can learn what the links of its viewers are like.
  *
  * Threads: pure functions. */
 #ifndef ABR_FIRST_LEVEL_H
 #define ABR_FIRST_LEVEL_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "abr/emulator/view.h"
 
@@ -38,6 +40,9 @@ bool first_level_is(const struct view *v);
 
 /* 0 .. levels - 1. */
 int first_level(const struct view *v);
+/* Bit k set: level k may be taken, in a session that does not explore. The one level of first_level
+ * before anything was fetched, else all. */
+uint32_t first_level_offer(const struct view *v);
 /* The highest level that starts in time, for viewers with a ceiling. Level 0 always may be taken. */
 int first_level_most(const struct view *v);
 

@@ -1,25 +1,30 @@
 /* forecast.h - a learned distribution of the throughput to come, given the session's history.
  *
- * With m the harmonic mean of the last 5 throughputs and s the standard deviation of the logarithms
- * of the last 8 (more after fewer chunks, forecast.c), the ratio of the throughput to come and m has the quantiles
+ * With m the harmonic mean of the last 5 throughputs, a network gives quantiles of two ratios:
  *
- *   ln(c / m) = Q_i(s),   i = 0 .. 8 at (2i + 1) / 18
+ *   ln(c / m) of the next chunk, and of the ten chunks from it on (their bytes over their time)
  *
- * Q is linear between seven knots of s and constant beyond them. There is one table for the next
- * chunk, and one for the ten chunks that follow (their bytes over their time). Both are left-skewed:
- * a link that was calm is more likely to fall than to rise.
+ * FORECAST_QUANTILES quantiles each, at the middle of the shares forecast_share: fine where links fail,
+ * since stalls are decided there. The network has two hidden layers of ReLU. It sees the last 8
+ * throughputs as ln(c_i / m), their download times as ln(d_i + 0.05), which of them exist, the deviation
+ * s of the logarithms (more after fewer chunks, forecast.c) and ln(chunk_s). So it does not depend on
+ * the link's rate. Quantiles are sorted by a running maximum.
  *
- * Source: quantiles over the sessions of `rate` on Pensieve's training traces, Puffer's training part
- * of 2021 and Lumos 4G, with chunks of 2 and 4 s; test/score/forecast.mjs makes them again. The three
- * sets give nearly the same quantiles at the same s.
+ * Source: Pensieve's training traces, Puffer's training part of 2021, Lumos 4G and generated links,
+ * chunks of 1 to 8 s; `node test/score/forecast.mjs` fits the weights again and prints how good they are.
  *
- * Threads: pure functions. */
+ * Threads: pure functions. No allocation. */
 #ifndef ABR_FORECAST_H
 #define ABR_FORECAST_H
 
 #include "abr/emulator/view.h"
 
-#define FORECAST_QUANTILES 9
+#define FORECAST_QUANTILES 11
+/* The quantile that one download in six falls below. */
+#define FORECAST_LOW 4
+
+/* The share of downloads that each quantile stands for; the sum is 1. */
+extern const double forecast_share[FORECAST_QUANTILES];
 
 struct forecast {
     double mean_kbps; /* m; 0: nothing was measured, the rest is not set */
@@ -30,14 +35,7 @@ struct forecast {
 
 struct forecast forecast_of(const struct view *v);
 
-/* Where a view lies in the tables: enough for one quantile, at a fraction of the cost of all. */
-struct forecast_place {
-    double mean_kbps, spread; /* as above */
-    int knot;                 /* the one below s */
-    double share;             /* of the way to the next knot, 0 .. 1 */
-};
-struct forecast_place forecast_place_of(const struct view *v);
-/* Quantile i of the next chunk [kbit/s]; p->mean_kbps > 0. */
-double forecast_next_kbps(const struct forecast_place *p, int i);
+/* s alone, at a fraction of the cost; negative: nothing was measured. */
+double forecast_spread(const struct view *v);
 
 #endif

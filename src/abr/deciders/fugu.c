@@ -16,16 +16,16 @@ struct fugu_cfg {
 /* chosen on training traces (test/score/rivals.mjs), in the order of qoe_profiles */
 static const struct fugu_cfg SETS[QOE_PROFILES] = {
     /* product */
-    {0.85},
-    {0.75},
+    {0.9},
     {0.8},
     {0.9},
     {0.9},
     {0.9},
+    {0.9},
     /* papers */
-    {1},
-    {0.7},
-    {1},
+    {1.1},
+    {0.8},
+    {1.1},
     {0.8}};
 
 static const struct field ROWS[] = {{"factor", "X", "factor on the forecast",
@@ -54,11 +54,12 @@ static double expect(const struct fugu *f, double bytes, int k, double buffer_s,
     double sum = 0;
     for (int i = 0; i < FORECAST_QUANTILES; i++) {
         double left_s = buffer_s - bytes * 8e-3 / f->kbps[i];
-        if (left_s < 0) sum += f->v->qoe.mu_stall * left_s;
+        double worth = left_s < 0 ? f->v->qoe.mu_stall * left_s : 0;
         double after = fmin(fmax(left_s, 0) + f->v->chunk_s, f->v->buffer_max_s);
-        if (next) sum += next[(int)(after / bin_s(f))][k];
+        if (next) worth += next[(int)(after / bin_s(f))][k];
+        sum += worth * forecast_share[i];
     }
-    return sum / FORECAST_QUANTILES;
+    return sum;
 }
 
 static double best_after(const struct fugu *f, const double *worth, int last, int *level)

@@ -2,26 +2,17 @@
 
 #include "abr/deciders/settings.h"
 
-/* chosen on training traces (test/score/rivals.mjs), in the order of qoe_profiles */
 static const struct plan_cfg SETS[QOE_PROFILES] = {
-    /* product */
-    {0.7, 3, 0.25},
-    {0.8, 15, 0.25},
-    {0.7, 3, 0.25},
-    {0.8, 30, 0.25},
-    {0.7, 2, 0.25},
-    {0.7, 5, 0.25},
-    /* papers */
-    {1, 10, 1},
-    {0.8, 5, 1.5},
-    {1, 5, 1},
-    {0.8, 5, 1.5}};
+    PLAN_DEFAULT, PLAN_DEFAULT, PLAN_DEFAULT, PLAN_DEFAULT, PLAN_DEFAULT,
+    PLAN_DEFAULT, PLAN_DEFAULT, PLAN_DEFAULT, PLAN_DEFAULT, PLAN_DEFAULT};
 
 static const struct field ROWS[] = {{"factor", "X", "factor on the forecast",
                                      FIELD(struct plan_cfg, factor), .lo = 0.01,
                                      .hi = 10},
                                     {"tail", "N", "chunks that a level is held for",
                                      FIELD(struct plan_cfg, tail), .lo = 1, .hi = 1000},
+                                    {"reach", "X", "and as many per chunk in the buffer",
+                                     FIELD(struct plan_cfg, reach), .lo = 0, .hi = 100},
                                     {"caution", "X", "factor on stalls while it is held",
                                      FIELD(struct plan_cfg, caution), .lo = 0, .hi = 100},
                                     {0}};

@@ -2,7 +2,6 @@
 
 #include "abr/emulator/feat.h"
 #include "abr/deciders/caution.h"
-#include "abr/deciders/guard.h"
 #include "abr/deciders/window.h"
 #include "abr/deciders/first_level.h"
 #include "learn/ckpt.h"
@@ -42,7 +41,7 @@ static uint32_t moe_offered(const struct moe *p, const struct view *v)
 {
     bool own = feat_rolled(p->layout) ||
                (p->layout != FEAT_FULL && p->layout != FEAT_PLAN && first_level_is(v));
-    return own ? feat_mask(v) : guard_greedy(v);
+    return own ? feat_mask(v) : first_level_offer(v);
 }
 
 /* Those of the offered levels for which the policy was trained. */
@@ -76,6 +75,7 @@ static int moe_decide(void *self, const struct view *v, const struct video *vide
 
     uint32_t mask = moe_trained(p, window_mask(&p->window, offered));
     int rc = packed_decide(&p->choice, p->packed, obs, mask, -1);
+    if (rc) p->choice.expert = -1;
     return rc ? 0 : window_level(&p->window, p->choice.action);
 }
 

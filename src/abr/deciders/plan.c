@@ -53,7 +53,7 @@ struct plan_task {
     /* [m]: of k, r(m | k) + (T - 1) r(m | m) */
     pair held[VIEW_LEVELS][PAIRS];
     pair ladder_kbps[PAIRS], bytes[PAIRS];
-    double tail, mu_held;
+    double tail;
 };
 
 static void plan_prepare(struct plan_task *t, const struct plan_cfg *cfg,
@@ -63,9 +63,9 @@ static void plan_prepare(struct plan_task *t, const struct plan_cfg *cfg,
     double bytes[WIDE] = {0}, held[VIEW_LEVELS][WIDE] = {{0}};
     t->v = v;
     t->pairs = (v->levels + 1) / 2;
-    t->tail = cfg->tail;
+    double reach = cfg->reach * v->buffer_s / v->chunk_s;
+    t->tail = fmin(cfg->tail + reach, PLAN_TAIL_MAX);
     if (v->chunks) t->tail = fmin(t->tail, v->chunks - v->chunk - 1);
-    t->mu_held = cfg->caution * v->qoe.mu_stall;
     view_rewards(first, v, VIEW_LAST);
     for (int k = 0; k < v->levels; k++) {
         double after[VIEW_LEVELS];
@@ -86,10 +86,10 @@ static void plan_prepare(struct plan_task *t, const struct plan_cfg *cfg,
 }
 
 /* best of k: max_m held[m] - mu_held max(0, late[m] - buffer_s) */
-static void plan_hold(pair *best, const struct plan_task *t, const double *late,
-                      const pair *buffer_s)
+static void plan_hold(pair *best, const struct plan_task *t, double mu_held,
+                      const double *late, const pair *buffer_s)
 {
-    const pair mu = pair_of(t->mu_held), none = pair_of(0);
+    const pair mu = pair_of(mu_held), none = pair_of(0);
     for (int i = 0; i < t->pairs; i += ROUND) {
         pair top[ROUND];
         for (int j = 0; j < ROUND; j++)
@@ -107,8 +107,8 @@ static void plan_hold(pair *best, const struct plan_task *t, const double *late,
 }
 
 /* late: the held level m stalls by what this exceeds the buffer. */
-static void plan_quantile(pair *value, const struct plan_task *t, double next_kbps,
-                          double later_kbps)
+static void plan_quantile(pair *value, const struct plan_task *t, double mu_held,
+                          double next_kbps, double later_kbps)
 {
     const struct view *v = t->v;
     const pair chunk_s = pair_of(v->chunk_s), none = pair_of(0);
@@ -130,7 +130,7 @@ static void plan_quantile(pair *value, const struct plan_task *t, double next_kb
     if (t->tail >= 1) {
         double held[WIDE];
         memcpy(held, late, sizeof held);
-        plan_hold(best, t, held, buffer_s);
+        plan_hold(best, t, mu_held, held, buffer_s);
     }
     for (int i = 0; i < t->pairs; i++)
         value[i] += best[i];
@@ -142,11 +142,13 @@ void plan_values(struct plan *out, const struct plan_cfg *cfg, const struct view
     struct plan_task t;
     pair value[PAIRS] = {{0}}, mean[PAIRS] = {{0}};
     plan_prepare(&t, cfg, v);
+    double factor = v->margin == 0 ? cfg->factor : cfg->factor * exp(-v->margin);
     for (int i = 0; i < FORECAST_QUANTILES; i++) {
-        plan_quantile(value, &t, cfg->factor * f->next_kbps[i],
-                      cfg->factor * f->later_kbps[i]);
+        double mu_held = (i < PLAN_POOR ? cfg->caution : 1) * v->qoe.mu_stall;
+        plan_quantile(value, &t, mu_held, factor * f->next_kbps[i],
+                      factor * f->later_kbps[i]);
         for (int k = 0; k < t.pairs; k++)
-            mean[k] += value[k] * pair_of(1.0 / FORECAST_QUANTILES);
+            mean[k] += value[k] * pair_of(forecast_share[i]);
         memcpy(out->value[i], value, sizeof out->value[i]);
     }
     memcpy(out->mean, mean, sizeof out->mean);

@@ -3,16 +3,18 @@
  * A plan takes level k for the next chunk, and then holds the best level m for T more chunks:
  *
  *   V_i(k) = r(k | last) - mu_stall max(0, d - B) + max_m [ r(m | k) + (T - 1) r(m | m)
- *            - caution mu_stall stall(m, l_i, b) ]
+ *            - c_i mu_stall stall(m, l_i, b) ]
  *   d = 8 S_k / n_i,   b = min(max(B - d, 0) + chunk_s, limit)
  *
- * n_i and l_i are `factor` times the quantiles i of forecast.h, for the next chunk and for later ones,
- * taken together: a link that disappoints now disappoints later, too. B is the media in the buffer, S_k
+ * n_i and l_i are `factor` exp(- margin) times the quantiles i of forecast.h, for the next chunk and for later
+ * ones, taken together (margin: view.h): a link that disappoints now disappoints later, too. B is the media in the buffer, S_k
  * the chunk's size, r(m | k) the reward of a chunk at level m after one at k (qoe.h). The held level is
  * chosen per quantile, as the player will know more after this chunk. Its stall over T chunks on a link
  * that carries l, with e = chunk_s R_m / l:
  *   e <= chunk_s:  max(0, e - b)          e > chunk_s:  max(0, T e - b - (T - 1) chunk_s)
- * T is `tail`, less at the video's end. All is additions and comparisons: O(levels^2) per quantile.
+ * c_i is `caution` for the lowest PLAN_POOR quantiles, since a player leaves the level when the link
+ * disappoints, and 1 for the others. T = tail + reach B / chunk_s, at most PLAN_TAIL_MAX, less at the video's end: a large buffer is
+ * spent over a longer time. All is additions and comparisons: O(levels^2) per quantile.
  *
  * Threads: pure functions. No allocation. */
 #ifndef ABR_PLAN_H
@@ -20,13 +22,22 @@
 
 #include "abr/deciders/forecast.h"
 
+#define PLAN_TAIL_MAX 60.0
+#define PLAN_POOR 6
+
 struct plan_cfg {
-    double factor, tail, caution;
+    double factor, tail, reach, caution;
 };
+
+/* For every viewer, link, ladder and buffer; chosen on training links (test/score/regimes.mjs). */
+#define PLAN_DEFAULT                                          \
+    {                                                         \
+        .factor = 1, .tail = 8, .reach = 0.75, .caution = 0.5 \
+    }
 
 struct plan {
     double value[FORECAST_QUANTILES][VIEW_LEVELS];
-    double mean[VIEW_LEVELS]; /* over the quantiles */
+    double mean[VIEW_LEVELS]; /* over the quantiles, each by its share (forecast_share) */
 };
 
 /* f of v, with f->mean_kbps > 0. */

@@ -72,7 +72,7 @@ static const char *const PLAN_NAMES[PLAN_SESSION] = {
     "spread", "later_middle", "later_low",    "levels",
 };
 static const char *const PLAN_LEVEL_NAMES[PER_PLAN_LEVEL] = {
-    "quality", "plan0", "plan2", "plan4", "plan6", "plan",
+    "quality", "plan1", "plan4", "plan6", "plan8", "plan",
 };
 static const char *const PAPER_NAMES[6] = {
     "rate", "buffer", "throughput", "download", "size", "remaining",
@@ -428,11 +428,8 @@ static void observe_worth(float *o, const struct view *v, const double *value,
         o[k * PER_PLAN_LEVEL] = 1.0f - 2.0f * squash((most - value[k]) * unit, 1.0f);
 }
 
-struct plan_cfg feat_plan_cfg(const struct view *v)
-{
-    return (struct plan_cfg){
-        .factor = 1.0, .tail = clip(40.0 / v->chunk_s, 5.0, 20.0), .caution = 1.0};
-}
+/* quantiles of the forecast whose plans are shown */
+static const int SHOWN[PLANS] = {1, 4, 6, 8};
 
 static void observe_plan(float *o, const struct view *v)
 {
@@ -460,17 +457,17 @@ static void observe_plan(float *o, const struct view *v)
     for (int i = 0; i < LOGS; i++)
         logs[i] = 1.0f;
     logs[0] = (float)(f.later_kbps[FORECAST_QUANTILES / 2] * per_top);
-    logs[1] = (float)(f.later_kbps[0] * per_top);
+    logs[1] = (float)(f.later_kbps[SHOWN[0]] * per_top);
     quarter_logs(logs);
     o[4] = (float)clip(f.spread, 0.0, 3.0);
     o[5] = logs[0];
     o[6] = logs[1];
-    const struct plan_cfg cfg = feat_plan_cfg(v);
+    static const struct plan_cfg cfg = PLAN_DEFAULT;
     struct plan plan;
     plan_values(&plan, &cfg, v, &f);
     double unit = 1.0 / feat_link_scale(v, f.mean_kbps);
     for (int i = 0; i < PLANS; i++)
-        observe_worth(level + 1 + i, v, plan.value[2 * i], unit);
+        observe_worth(level + 1 + i, v, plan.value[SHOWN[i]], unit);
     observe_worth(level + 1 + PLANS, v, plan.mean, unit);
 }
 

@@ -34,7 +34,7 @@
  *  128  8  points (the unit), share of the weights of rises and of the start, first chunk, spread of the
  *          forecast, forecasts of later chunks (middle and low), number of levels
  *  136 72  per level k: quality, then how much less than the best level it is worth in plan.h, under
- *          quantiles 0, 2, 4 and 6 of the forecast and on average: 1 the best, -1 much worse. The unit is
+ *          quantiles 1, 4, 6 and 8 of the forecast and on average: 1 the best, -1 much worse. The unit is
  *          what the link carries (feat_link_scale). 0 when nothing was measured.
  *
  * Threads: pure functions. */
@@ -55,6 +55,9 @@ enum feat_layout { FEAT_FULL, FEAT_PAPER, FEAT_BLIND, FEAT_PAPER_HINT, FEAT_PLAN
 #define FEAT_DIM_MAX FEAT_PLAN_DIM
 #define FEAT_POINTS \
     FEAT_FULL_DIM /* entry of FEAT_PLAN: 1 for viewers in points, else 0 */
+/* entry of FEAT_PLAN: worth of level 0 on average, and entries from level to level */
+#define FEAT_WORTH (FEAT_FULL_DIM + 8 + 5)
+#define FEAT_WORTH_STRIDE 6
 #define FEAT_PAPER_DIM 48
 #define FEAT_PAPER_HINT_DIM 51
 
@@ -80,9 +83,6 @@ void feat_paper_push(float *state, const struct view *v);
 /* FEAT_PAPER_HINT: the three entries behind that state. */
 void feat_paper_hint(float out[FEAT_PAPER_HINT_DIM - FEAT_PAPER_DIM],
                      const struct view *v);
-
-/* The plan that FEAT_PLAN shows: a level is held for 40 s. */
-struct plan_cfg feat_plan_cfg(const struct view *v);
 
 /* Bit k set: level k of the view exists. Up to VIEW_LEVELS. */
 uint32_t feat_mask(const struct view *v);

@@ -48,8 +48,8 @@ struct view {
     struct qoe qoe;     /* what the viewer values */
     /* What a daemon or page has seen of other sessions; 0: nothing, as shipped. */
     double stalled_s,
-        played_s;      /* of the session so far: stalls, without the start, and media */
-    double margin;     /* of the guard's forecast, a logarithm (deciders/guard.h) */
+        played_s;  /* of the session so far: stalls, without the start, and media */
+    double margin; /* by which forecasts are lowered, a logarithm (deciders/caution.h) */
     double start_kbps; /* low quantile of first throughputs in this viewer's network */
 };
 

@@ -2,7 +2,6 @@
 
 #include "abr/deciders/mpc.h"
 #include "abr/deciders/first_level.h"
-#include "abr/deciders/guard.h"
 #include "abr/deciders/hold.h"
 #include "abr/deciders/window.h"
 #include "base/rng.h"
@@ -304,7 +303,7 @@ static const struct view *abr_env_see(struct window *w, struct view *live, uint3
                                       const struct abr_env *m)
 {
     const struct view *v = &m->s.player.view;
-    uint32_t offered = guard_levels(v);
+    uint32_t offered = feat_mask(v);
     if (m->s.live && !feat_rolled(m->cfg->layout)) {
         *live = *v;
         live->chunks = 0;
@@ -438,11 +437,8 @@ static int abr_env_advised(struct abr_env *m)
 {
     const struct view *v = &m->s.player.view;
     if (m->cfg->layout == FEAT_PLAN) {
-        struct plan_cfg cfg = feat_plan_cfg(v);
-        int level = v->n_history ? hold_level(&cfg, v) : first_level(v);
-        for (uint32_t levels = guard_levels(v); !(levels >> level & 1);)
-            level--;
-        return level;
+        static const struct plan_cfg cfg = PLAN_DEFAULT;
+        return v->n_history ? hold_level(&cfg, v) : first_level(v);
     }
     double kbps = mpc_forecast_kbps(&m->s.mpc, v);
     if (kbps <= 0.0) return 0;

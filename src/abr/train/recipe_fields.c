@@ -86,6 +86,9 @@ static const struct field FIELDS[] = {
          "units in each hidden layer of the critic's experts, if other than the actor's"},
     {"critic-route", "NAME", WORD, AT(policy.critic_route), .words = ROUTES,
      .help = "how an expert of the critic is chosen, if other than the actor's"},
+    {"prior", "GAIN", INT, AT(policy.prior.gain), .lo = 0, .hi = 1000, .later = true,
+     .help =
+         "weight of the plan's worth of each level in the logits (layout plan); 0: none"},
     {"layout", "NAME", WORD, AT(env.layout), .words = LAYOUTS,
      .help =
          "observation: full, paper (48 numbers, no profile) or blind (full, no profile)"},
@@ -350,6 +353,10 @@ static void recipe_fields_follow(struct recipe *r, const struct recipe_changes *
     if (experts && p->critic_experts == 1 && !route) p->critic_route = MIX_SINGLE;
     if (route && p->critic_route == MIX_SINGLE && !experts) p->critic_experts = 1;
     p->obs_dim = feat_dim(r->env.layout);
+    if (p->prior.gain && r->env.layout == FEAT_PLAN) {
+        p->prior.at = FEAT_WORTH;
+        p->prior.stride = FEAT_WORTH_STRIDE;
+    }
     if (r->profile == RECIPE_DRAWN) {
         r->env.custom = 1.0;
     } else if (r->profile != RECIPE_ALL) {
@@ -413,6 +420,9 @@ static int recipe_fields_check(const struct recipe *r, const struct recipe_chang
                          "0 is too small; --no-tutor trains without a privileged critic");
     int rc = check_pair(r, v, "lr", t->ppo.lr, t->lr_end, e);
     if (!rc) rc = check_pair(r, v, "entropy", t->ppo.entropy, t->entropy_end, e);
+    if (!rc && p->prior.gain && r->env.layout != FEAT_PLAN)
+        rc = err_field(e, ERR_RANGE, "prior",
+                       "the plan is in no other layout: add --layout plan");
     return rc ? rc : policy_cfg_check(p, e);
 }
 

@@ -17,7 +17,7 @@
 
 #include "abr/train/recipe.h"
 
-#define RECIPE_FIELDS_MAX 60   /* fields; the table has recipe_fields_count() of them */
+#define RECIPE_FIELDS_MAX 64   /* fields; the table has recipe_fields_count() of them */
 #define RECIPE_FIELDS_TEXT 480 /* longest list of changes, with its NUL */
 #define RECIPE_FIELDS_VALUE 64 /* longest value, with its NUL */
 

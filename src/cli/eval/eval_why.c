@@ -99,14 +99,6 @@ static double forecast_kbps(const struct why_chunk *c, int quantile)
     return c->forecast.mean_kbps > 0 ? c->forecast.next_kbps[quantile] : (double)NAN;
 }
 
-static int highest_offered(const struct why_chunk *c, int p)
-{
-    int k = c->view.levels - 1;
-    while (k > 0 && c->choice[p].withheld >> k & 1)
-        k--;
-    return k;
-}
-
 /* What the session would have earned more. */
 static double session_diff(const struct session *s, const struct why_chunk *c, int p)
 {
@@ -215,10 +207,6 @@ static void put_choice(struct out *o, const struct session *s, const struct why_
               c->view.buffer_s, last_kbps(c), forecast_kbps(c, WHY_LOW),
               forecast_kbps(c, WHY_MID), forecast_kbps(c, WHY_HIGH), policy_of(s, p),
               choice->level, kbps_of(c, p), why_by_name(choice->by), choice->prob);
-    if (choice->prob == choice->prob)
-        out_int(o, "offered", highest_offered(c, p));
-    else
-        out_real(o, "offered", (double)NAN, 0);
     out_cells(o,
               "qoe=%.3f stall_s=%.3f qoe_diff=%.3f session_qoe=%.3f "
               "session_stall_s=%.3f session_diff=%.3f stall_diff=%.3f",

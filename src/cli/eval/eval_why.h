@@ -10,7 +10,6 @@
  *                            one download in six is slower than low, half are slower than mid, one in
  *                            six is faster than high
  *   policy, level, kbps, by, prob   what it chooses there; by as in abr/why.h, prob of a network
- *   offered                  highest level that the guard left to a network
  *   qoe, stall_s             of the chunk at that level
  *   qoe_diff                 less that of the level taken
  *   session_qoe, session_stall_s    of the session with that level, if the first policy goes on; sums

@@ -1,6 +1,6 @@
 #include "serve/session/decide.h"
 
-#include "abr/deciders/guard.h"
+#include "abr/deciders/first_level.h"
 #include "abr/deciders/window.h"
 #include "base/rng.h"
 
@@ -75,7 +75,7 @@ static void decide_tell(struct verdict *out, const struct policy_choice *c, bool
 
 static uint32_t offered(const struct view *v, double u)
 {
-    return u < 0 ? guard_greedy(v) : guard_levels(v);
+    return u < 0 ? first_level_offer(v) : feat_mask(v);
 }
 
 bool decide(struct verdict *out, const struct packed *s, struct decider *d,

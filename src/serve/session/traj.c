@@ -4,7 +4,6 @@
 #include <math.h>
 #include <string.h>
 
-#include "abr/deciders/guard.h"
 #include "abr/deciders/window.h"
 
 void traj_measure(struct traj_measured *m, uint32_t bytes, double download_s)
@@ -64,7 +63,7 @@ bool traj_observe(float *obs, uint32_t *mask, int *action, const struct traj *t,
             v.next_bytes[k] = s->next_bytes[k];
         traj_points_view(&v, &s->points, t->view.points);
         struct window w;
-        uint32_t offered = guard_levels(&v);
+        uint32_t offered = feat_mask(&v);
         feat_observe(obs + (size_t)i * dim, layout, window_see(&w, &v, offered));
         mask[i] = window_mask(&w, offered);
         action[i] = window_place(&w, s->action);

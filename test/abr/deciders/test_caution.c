@@ -1,13 +1,11 @@
 #include "abr/deciders/caution.h"
 
+#include "abr/deciders/forecast.h"
 #include "base/rng.h"
 #include "support/made.h"
 #include "support/suites.h"
 
 #include <math.h>
-
-/* A link of 2000 kbit/s that is known to be calm: a low quantile of e^-0.047 times that. */
-static const double LOW_KBPS = 2000 * 0.9540874;
 
 /* Throughputs that alternate by e^(2 spread). */
 static struct view spread(double s)
@@ -16,6 +14,13 @@ static struct view spread(double s)
     for (int i = 0; i < VIEW_HISTORY; i++)
         view_push(&v, i % 2 ? 250e3 * exp(2 * s) : 250e3, 1);
     return v;
+}
+
+/* What one download in six on a calm link falls below, as forecast. */
+static double low_kbps(void)
+{
+    struct view v = spread(0);
+    return forecast_of(&v).next_kbps[FORECAST_LOW];
 }
 
 TEST(links_are_of_three_kinds)
@@ -33,10 +38,10 @@ TEST(margins_by_hand)
 {
     struct caution_links c = {0};
     struct view v = spread(0);
-    caution_download(&c, &v, LOW_KBPS - 1); /* missed */
+    caution_download(&c, &v, low_kbps() * .99); /* missed */
     ck_assert_double_eq_tol(c.margin[0], .02 * 5 / 6, 1e-12);
     /* the margin is 1.7 %, so this is no miss any more */
-    caution_download(&c, &v, LOW_KBPS - 1);
+    caution_download(&c, &v, low_kbps() * .99);
     ck_assert_double_eq_tol(c.margin[0], .02 * 5 / 6 - .02 / 6, 1e-12);
     ck_assert_uint_eq(c.seen[0], 2);
     ck_assert_uint_eq(c.missed[0], 1);
@@ -71,7 +76,7 @@ TEST(coverage_approaches_one_in_six)
     for (int i = 0; i < N; i++) {
         double fall = rng_range(&r, -.1, i < N / 2 ? .5 : 1.2);
         plain += fall > 0;
-        caution_download(&c, &v, LOW_KBPS * exp(-fall));
+        caution_download(&c, &v, low_kbps() * exp(-fall));
     }
     ck_assert_int_gt(plain, N * 3 / 4);
     ck_assert_double_eq_tol((double)c.missed[0] / N, CAUTION_MISSES, .01);
@@ -106,25 +111,25 @@ TEST(what_a_session_stalled_counts)
 
     v = spread(0);
     v.qoe = qoe_find("standard")->qoe;
-    v.stalled_s = 3;
-    v.played_s = 97; /* 2 s above 1 % */
+    v.stalled_s = 1.5;
+    v.played_s = 98.5; /* 0.5 s above 1 % */
     struct caution_stalls s = {.lambda = 0};
     is = v;
     caution_apply(&is, NULL, &s);
-    ck_assert_double_eq_tol(is.qoe.mu_stall, 5 * mu, 1e-9);
+    ck_assert_double_eq_tol(is.qoe.mu_stall, 1.5 * mu, 1e-9);
     s.lambda = .5;
     is = v;
     caution_apply(&is, NULL, &s);
-    ck_assert_double_eq_tol(is.qoe.mu_stall, 7.5 * mu, 1e-9);
-    s.lambda = 3; /* 4 times 5 is more than the bound */
+    ck_assert_double_eq_tol(is.qoe.mu_stall, 2.25 * mu, 1e-9);
+    s.lambda = 2; /* 3 times 1.5 is more than the bound */
     is = v;
     caution_apply(&is, NULL, &s);
     ck_assert_double_eq_tol(is.qoe.mu_stall, CAUTION_WEIGHT_MAX * mu, 1e-9);
-    ck_assert_double_eq(is.margin, 0);
+    ck_assert_double_eq(is.margin, CAUTION_MARGIN);
     struct caution_links c = {.margin = {.25, .5, .75}};
     is = v;
     caution_apply(&is, &c, &s);
-    ck_assert_double_eq(is.margin, .25);
+    ck_assert_double_eq(is.margin, CAUTION_MARGIN + .25);
 }
 
 TEST(the_papers_viewers_stay_as_they_are)

@@ -1,7 +1,5 @@
 #include "abr/deciders/first_level.h"
 
-#include "abr/deciders/guard.h"
-
 #include "support/suites.h"
 
 static struct view fresh(struct qoe qoe, int chunks)
@@ -77,15 +75,14 @@ TEST(only_before_anything_is_known)
 {
     struct view v = fresh(qoe_find("paper-documentary")->qoe, 15);
     ck_assert(first_level_is(&v));
-    ck_assert_uint_eq(guard_greedy(&v), 4);
-    ck_assert_uint_eq(guard_levels(&v), 0x3f); /* who explores */
-    v.last_level = 1;                          /* fetched, though nobody told how */
+    ck_assert_uint_eq(first_level_offer(&v), 4);
+    v.last_level = 1; /* fetched, though nobody told how */
     ck_assert(!first_level_is(&v));
-    ck_assert_uint_eq(guard_greedy(&v), 0x3f);
+    ck_assert_uint_eq(first_level_offer(&v), 0x3f);
     v.last_level = -1;
     view_push(&v, 1e5, 1);
     ck_assert(!first_level_is(&v));
-    ck_assert_uint_eq(guard_greedy(&v), 0x3f);
+    ck_assert_uint_eq(first_level_offer(&v), 0x3f);
 }
 
 /* 4 s of the levels are 1200, 3000, 4800, 7400, 11400 and 17200 kbit. */

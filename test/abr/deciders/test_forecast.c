@@ -1,93 +1,146 @@
 #include "abr/deciders/forecast.h"
 
+#include "abr/deciders/forecast_net.h"
 #include "support/made.h"
 #include "support/suites.h"
 
-#include <check.h>
+#include <float.h>
 #include <math.h>
 
-START_TEST(nothing_measured_is_no_forecast)
+enum { ENTRIES = 3 * VIEW_HISTORY + 2, OUTPUTS = 2 * FORECAST_QUANTILES };
+
+TEST(nothing_measured_is_no_forecast)
 {
     struct view v = made_view(5);
     ck_assert(forecast_of(&v).mean_kbps == 0);
+    ck_assert(forecast_spread(&v) < 0);
 }
-END_TEST
 
-/* A link without change has spread 0, which lies before the first knot: its row as it is. */
-START_TEST(a_calm_link_by_hand)
+/* The network, output by output, in the order of the equations. */
+static double unit(const double *w, const double *bias, int inputs, int outputs,
+                   const double *x, int j)
+{
+    double y = bias[j];
+    for (int i = 0; i < inputs; i++)
+        y += w[i * outputs + j] * x[i];
+    return y;
+}
+
+static void network(double y[OUTPUTS], const double x[ENTRIES])
+{
+    double a[FORECAST_HIDDEN], b[FORECAST_HIDDEN];
+    for (int j = 0; j < FORECAST_HIDDEN; j++)
+        a[j] = fmax(
+            unit(*FORECAST_FIRST, FORECAST_FIRST_BIAS, ENTRIES, FORECAST_HIDDEN, x, j),
+            0);
+    for (int j = 0; j < FORECAST_HIDDEN; j++)
+        b[j] = fmax(unit(*FORECAST_SECOND, FORECAST_SECOND_BIAS, FORECAST_HIDDEN,
+                         FORECAST_HIDDEN, a, j),
+                    0);
+    for (int j = 0; j < OUTPUTS; j++)
+        y[j] = unit(*FORECAST_THIRD, FORECAST_THIRD_BIAS, FORECAST_HIDDEN, OUTPUTS, b, j);
+}
+
+/* Three chunks of 1, 2 and 4 Mbit/s: five entries of each list are empty. */
+TEST(a_short_history_by_hand)
 {
     struct view v = made_view(5);
-    for (int i = 0; i < VIEW_HISTORY; i++)
-        view_push(&v, 250e3, 1); /* 2000 kbit/s */
-    struct forecast f = forecast_of(&v);
-    ck_assert_double_eq_tol(f.mean_kbps, 2000, 1e-9);
-    ck_assert(f.spread < 1e-6);
-    ck_assert_double_eq_tol(f.next_kbps[0], 2000 * exp(-0.151), 1e-6);
-    ck_assert_double_eq_tol(f.next_kbps[4], 2000 * exp(-0.001), 1e-6);
-    ck_assert_double_eq_tol(f.later_kbps[8], 2000 * exp(0.085), 1e-6);
-}
-END_TEST
+    v.chunk_s = 2;
+    static const double kbps[] = {1000, 2000, 4000}, seconds[] = {2, 1.5, 0.5};
+    for (int i = 0; i < 3; i++)
+        view_push(&v, kbps[i] * 125 * seconds[i], seconds[i]);
+    double mean = 3 / (1 / 1000. + 1 / 2000. + 1 / 4000.), x[ENTRIES] = {0}, y[OUTPUTS];
+    for (int i = 0; i < 3; i++) {
+        x[5 + i] = log(kbps[i] / mean);
+        x[VIEW_HISTORY + 5 + i] = log(seconds[i] + 0.05);
+        x[2 * VIEW_HISTORY + 5 + i] = 1;
+    }
+    double s = sqrt(2. / 3 * log(2) * log(2) + .25 * .25);
+    x[ENTRIES - 2] = s;
+    x[ENTRIES - 1] = log(2);
+    network(y, x);
 
-/* Throughputs that alternate by a factor of e^(2 s) have the spread s. 0.1275 is half way between the
- * second and the third knot. The newest five hold three of the higher ones. */
-START_TEST(between_two_knots_by_hand)
-{
-    struct view v = made_view(5);
-    double s = (0.086 + 0.169) / 2;
-    for (int i = 0; i < VIEW_HISTORY; i++)
-        view_push(&v, i % 2 ? 125e3 * exp(2 * s) : 125e3, 1);
     struct forecast f = forecast_of(&v);
-    double mean = 5 / (2 / 1000. + 3 / (1000. * exp(2 * s)));
+    ck_assert_double_eq_tol(f.mean_kbps, mean, 1e-9);
     ck_assert_double_eq_tol(f.spread, s, 1e-9);
-    ck_assert_double_eq_tol(f.next_kbps[0], mean * exp((-0.393 - 0.584) / 2), 1e-6);
-    ck_assert_double_eq_tol(f.later_kbps[4], mean * exp((-0.038 - 0.048) / 2), 1e-6);
-}
-END_TEST
-
-/* The variance that a history of 1 .. 7 chunks has not shown yet is added to what it showed. */
-START_TEST(a_short_history_is_wider)
-{
-    static const double unseen[] = {.34, .34, .25, .20, .13, .08, .04, 0};
-    struct view v = made_view(5);
-    double width = INFINITY;
-    for (int n = 1; n <= VIEW_HISTORY; n++) {
-        view_push(&v, 250e3, 1);
-        struct forecast f = forecast_of(&v);
-        ck_assert_double_eq_tol(f.mean_kbps, 2000, 1e-9);
-        ck_assert_double_eq_tol(f.spread, unseen[n - 1], 1e-6);
-        double now = f.next_kbps[8] / f.next_kbps[0];
-        ck_assert(now <= width + 1e-9);
-        ck_assert(n > 3 ||
-                  now > 1.4 * exp(.070 + .151)); /* than a link known to be calm */
-        width = now;
+    ck_assert_double_eq_tol(forecast_spread(&v), s, 1e-9);
+    double next = -INFINITY, later = -INFINITY;
+    for (int i = 0; i < FORECAST_QUANTILES; i++) {
+        next = fmax(next, y[i]);
+        later = fmax(later, y[FORECAST_QUANTILES + i]);
+        ck_assert_double_eq_tol(f.next_kbps[i] / (mean * exp(next)), 1, 1e-9);
+        ck_assert_double_eq_tol(f.later_kbps[i] / (mean * exp(later)), 1, 1e-9);
     }
-    /* 0.30 shown and 0.40 not would be 0.50: variances are added */
-    v = made_view(5);
-    view_push(&v, 125e3, 1);
-    view_push(&v, 125e3 * exp(2 * .3), 1);
-    ck_assert_double_eq_tol(forecast_of(&v).spread, sqrt(.3 * .3 + .34 * .34), 1e-9);
 }
-END_TEST
 
-START_TEST(quantiles_ascend_and_spread_with_the_history)
+/* Ten times the rates, with the same download times, is ten times the forecast. */
+TEST(the_rate_of_the_link_does_not_matter)
 {
-    double width = 0;
-    for (double step = 0; step < 3; step += 0.1) {
-        struct view v = made_view(5);
-        for (int i = 0; i < 8; i++)
-            view_push(&v, 125e3 * exp(i % 2 ? step : -step), 1);
-        struct forecast f = forecast_of(&v);
-        for (int i = 1; i < FORECAST_QUANTILES; i++) {
-            ck_assert(f.next_kbps[i] > f.next_kbps[i - 1]);
-            ck_assert(f.later_kbps[i] > f.later_kbps[i - 1]);
+    struct view v = made_view(5), fast = v;
+    for (int i = 0; i < VIEW_HISTORY; i++) {
+        view_push(&v, 125e3 * (1 + i % 3), 1 + i % 2);
+        view_push(&fast, 1250e3 * (1 + i % 3), 1 + i % 2);
+    }
+    struct forecast f = forecast_of(&v), g = forecast_of(&fast);
+    for (int i = 0; i < FORECAST_QUANTILES; i++) {
+        ck_assert_double_eq_tol(g.next_kbps[i] / f.next_kbps[i], 10, 1e-9);
+        ck_assert_double_eq_tol(g.later_kbps[i] / f.later_kbps[i], 10, 1e-9);
+    }
+}
+
+static double width(const struct view *v)
+{
+    struct forecast f = forecast_of(v);
+    return f.next_kbps[9] / f.next_kbps[1];
+}
+
+/* What a forecast should say of calm and volatile links, and of short histories. */
+TEST(the_width_follows_the_history)
+{
+    struct view calm = made_view(5), uneven = calm, volatile_ = calm, young = calm;
+    for (int i = 0; i < VIEW_HISTORY; i++) {
+        view_push(&calm, 250e3, 1);
+        view_push(&uneven, i % 2 ? 200e3 : 300e3, 1);
+        view_push(&volatile_, i % 2 ? 100e3 : 500e3, 1);
+    }
+    view_push(&young, 250e3, 1);
+    ck_assert(1.2 * width(&calm) < width(&uneven));
+    ck_assert(1.2 * width(&uneven) < width(&volatile_));
+    ck_assert(1.2 * width(&calm) < width(&young));
+}
+
+TEST(quantiles_ascend_and_are_finite)
+{
+    static const double extreme[] = {0, 1e-6, 1, 1e12};
+    for (int n = 1; n <= VIEW_HISTORY; n++)
+        for (int i = 0; i < 16; i++) {
+            struct view v = made_view(5);
+            v.n_history = n;
+            for (int h = 0; h < n; h++) {
+                v.throughput_kbps[h] = h % 2 ? extreme[i % 4] : 1000;
+                v.download_s[h] = h % 2 ? extreme[i / 4] : 1;
+            }
+            struct forecast f = forecast_of(&v);
+            for (int q = 0; q < FORECAST_QUANTILES; q++) {
+                ck_assert(f.next_kbps[q] > 0 && f.next_kbps[q] < DBL_MAX);
+                ck_assert(f.later_kbps[q] > 0 && f.later_kbps[q] < DBL_MAX);
+                ck_assert(!q || f.next_kbps[q] >= f.next_kbps[q - 1]);
+                ck_assert(!q || f.later_kbps[q] >= f.later_kbps[q - 1]);
+            }
         }
-        double now = f.next_kbps[8] / f.next_kbps[0];
-        ck_assert(now >= width - 1e-9);
-        width = now;
-    }
 }
-END_TEST
 
-SUITE(abr_deciders_forecast, nothing_measured_is_no_forecast, a_calm_link_by_hand,
-      between_two_knots_by_hand, a_short_history_is_wider,
-      quantiles_ascend_and_spread_with_the_history);
+TEST(the_shares_are_all_there_is)
+{
+    double sum = 0;
+    for (int i = 0; i < FORECAST_QUANTILES; i++) {
+        if (i == FORECAST_LOW)
+            ck_assert_double_eq_tol(sum + forecast_share[i] / 2, 1. / 6, 1e-9);
+        sum += forecast_share[i];
+    }
+    ck_assert_double_eq_tol(sum, 1, 1e-12);
+}
+
+SUITE(abr_deciders_forecast, nothing_measured_is_no_forecast, a_short_history_by_hand,
+      the_rate_of_the_link_does_not_matter, the_width_follows_the_history,
+      quantiles_ascend_and_are_finite, the_shares_are_all_there_is);

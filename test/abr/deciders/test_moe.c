@@ -1,7 +1,7 @@
 #include "abr/deciders/moe.h"
 
 #include "abr/emulator/feat.h"
-#include "abr/deciders/guard.h"
+#include "abr/deciders/first_level.h"
 #include "learn/ckpt.h"
 #include "support/made.h"
 #include "support/suites.h"
@@ -56,7 +56,7 @@ TEST(decides_as_the_network_says)
         float obs[FEAT_FULL_DIM];
         struct policy_choice want;
         feat_observe(obs, FEAT_FULL, &v);
-        ck_assert_int_eq(policy_decide(&want, p, ws, obs, guard_greedy(&v), -1), 0);
+        ck_assert_int_eq(policy_decide(&want, p, ws, obs, first_level_offer(&v), -1), 0);
         int level = named.decide(named.self, &v, NULL);
         ck_assert_int_eq(level, want.action);
         ck_assert_int_eq(plain.decide(plain.self, &v, NULL), want.action);
@@ -94,7 +94,7 @@ TEST(a_profile_decides_with_its_added_experts)
         float obs[FEAT_FULL_DIM];
         struct policy_choice want;
         feat_observe(obs, FEAT_FULL, &v);
-        ck_assert_int_eq(policy_decide(&want, p, ws, obs, guard_greedy(&v), -1), 0);
+        ck_assert_int_eq(policy_decide(&want, p, ws, obs, first_level_offer(&v), -1), 0);
         ck_assert_int_eq(a.decide(a.self, &v, NULL), want.action);
         seen |= 1 << want.action;
         next_chunk(&v);

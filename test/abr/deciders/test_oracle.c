@@ -539,6 +539,6 @@ TEST(continues_a_session)
 SUITE(abr_deciders_oracle, brackets_the_best_of_all_plans,
       brackets_the_best_of_long_ladders, brackets_the_best_of_all_plans_in_points,
       a_start_by_hand, continues_a_session, one_choice_by_hand,
-      no_policy_passes_golden_traces,
-      no_policy_passes_with_weights_of_its_own, no_policy_passes_generated_traces,
-      no_policy_passes_hsdpa_traces, small_budgets_leave_a_gap_that_is_stated);
+      no_policy_passes_golden_traces, no_policy_passes_with_weights_of_its_own,
+      no_policy_passes_generated_traces, no_policy_passes_hsdpa_traces,
+      small_budgets_leave_a_gap_that_is_stated);

@@ -52,39 +52,53 @@ static void expect(const double *value, double low, double high)
 TEST(values_by_hand)
 {
     struct view v = two_levels();
-    struct plan p = plan_of((struct plan_cfg){1, 5, 1}, &v);
+    struct plan p = plan_of((struct plan_cfg){1, 5, 0, 1}, &v);
     /* 1 Mbit/s. Level 0 takes 4 s and leaves 2 + 4 s. Five more at level 1 take 40 s, but play 24 while
      * they arrive: 450 - 10 (24 - 6) = 270, more than 250 at level 0.
      * Level 1 takes 8 s and stalls for 2 s; 4 s are left: 90 - 20 + (450 - 200). */
     expect(p.value[0], 10 + 270, 320);
     /* 2 Mbit/s carry level 1 */
     expect(p.value[1], 10 + 450, 90 + 450);
-    expect(p.mean, (280 + 8 * 460) / 9., (320 + 8 * 540) / 9.);
+    double low = forecast_share[0];
+    expect(p.mean, low * 280 + (1 - low) * 460, low * 320 + (1 - low) * 540);
+    v.margin = log(2); /* half of what was forecast: 0.5 and 1 Mbit/s */
+    p = plan_of((struct plan_cfg){1, 5, 0, 1}, &v);
+    expect(p.value[1], 280, 320);
 }
 
 TEST(caution_and_factor)
 {
     struct view v = two_levels();
     /* later stalls at half their cost */
-    struct plan p = plan_of((struct plan_cfg){1, 5, .5}, &v);
+    struct plan p = plan_of((struct plan_cfg){1, 5, 0, .5}, &v);
     expect(p.value[0], 10 + 360, 90 - 20 + 350);
     /* twice what was forecast: as the better quantiles above */
-    p = plan_of((struct plan_cfg){2, 5, 1}, &v);
+    p = plan_of((struct plan_cfg){2, 5, 0, 1}, &v);
     expect(p.value[0], 460, 540);
+}
+
+/* 1.5 chunks in the buffer: half as many chunks more are 5 + 0.75. At 2 Mbit/s they are worth 90 each. */
+TEST(a_large_buffer_reaches_further)
+{
+    struct view v = two_levels();
+    struct plan p = plan_of((struct plan_cfg){1, 5, .5, 1}, &v);
+    expect(p.value[1], 10 + 90 * 5.75, 90 + 90 * 5.75);
+    p = plan_of((struct plan_cfg){1, 5, 1000, 1}, &v);
+    expect(p.value[1], 10 + 90 * PLAN_TAIL_MAX, 90 + 90 * PLAN_TAIL_MAX);
 }
 
 TEST(the_end_and_the_limit)
 {
     struct view v = two_levels();
     v.chunks = 1; /* the last chunk: nothing is held after it */
-    struct plan p = plan_of((struct plan_cfg){1, 5, 1}, &v);
+    struct plan p = plan_of((struct plan_cfg){1, 5, 0, 1}, &v);
     expect(p.value[0], 10, 90 - 20);
     v.chunks = 2; /* one more: 8 s for level 1, with 6 or 4 s in the buffer */
-    p = plan_of((struct plan_cfg){1, 5, 1}, &v);
+    p = plan_of((struct plan_cfg){1, 5, 0, 1}, &v);
     expect(p.value[0], 10 + 90 - 20, 70 + 90 - 40);
     v.chunks = 0;
     v.buffer_max_s = 4; /* holds no more: 450 - 200 are not more than 250 at level 0 */
-    p = plan_of((struct plan_cfg){1, 5, 1}, &v);
+    p = plan_of((struct plan_cfg){1, 5, 0, 1}, &v);
     expect(p.value[0], 10 + 250, 320);
 }
 
@@ -92,16 +106,17 @@ TEST(known_sizes_count)
 {
     struct view v = two_levels();
     v.next_bytes[1] = 750e3; /* 6 s at 1 Mbit/s: no stall, and 4 s are left */
-    struct plan p = plan_of((struct plan_cfg){1, 5, 1}, &v);
+    struct plan p = plan_of((struct plan_cfg){1, 5, 0, 1}, &v);
     expect(p.value[0], 280, 90 + 250);
 }
 
 /* ---- the header's equation, one level after the other ---- */
 
 static double plain_value(const struct plan_cfg *cfg, const struct view *v, int k,
-                          double next_kbps, double later_kbps)
+                          double mu_held, double next_kbps, double later_kbps)
 {
-    double tail = cfg->tail, first[VIEW_LEVELS], after[VIEW_LEVELS];
+    double tail = fmin(cfg->tail + cfg->reach * v->buffer_s / v->chunk_s, PLAN_TAIL_MAX);
+    double first[VIEW_LEVELS], after[VIEW_LEVELS];
     if (v->chunks) tail = fmin(tail, v->chunks - v->chunk - 1);
     view_rewards(first, v, VIEW_LAST);
     view_rewards(after, v, k);
@@ -118,8 +133,7 @@ static double plain_value(const struct plan_cfg *cfg, const struct view *v, int 
         view_rewards(same, v, m);
         double late = e <= v->chunk_s ? e : tail * e - (tail - 1) * v->chunk_s;
         double stall_s = fmax(late - buffer_s, 0);
-        best = fmax(best, after[m] + (tail - 1) * same[m] -
-                              cfg->caution * v->qoe.mu_stall * stall_s);
+        best = fmax(best, after[m] + (tail - 1) * same[m] - mu_held * stall_s);
     }
     return worth + best;
 }
@@ -160,7 +174,7 @@ TEST(values_are_those_of_plain_loops)
     for (int n = 0; n < 1650; n++) {
         struct view v = drawn_view(&r, 2 + n % (VIEW_LEVELS - 1));
         struct plan_cfg cfg = {rng_range(&r, .5, 1.5), rng_range(&r, 2, 20),
-                               rng_range(&r, 0, 2)};
+                               rng_range(&r, 0, 1), rng_range(&r, 0, 2)};
         struct forecast f = forecast_of(&v);
         struct plan p;
         plan_values(&p, &cfg, &v, &f);
@@ -169,11 +183,12 @@ TEST(values_are_those_of_plain_loops)
             double mean = 0;
             for (int i = 0; i < FORECAST_QUANTILES; i++) {
                 double next = cfg.factor * f.next_kbps[i];
-                double value =
-                    plain_value(&cfg, &v, k, next, cfg.factor * f.later_kbps[i]);
+                double later = cfg.factor * f.later_kbps[i];
+                double mu = (i < PLAN_POOR ? cfg.caution : 1) * v.qoe.mu_stall;
+                double value = plain_value(&cfg, &v, k, mu, next, later);
                 double left_s = v.buffer_s - view_bytes(&v, k) * 8e-3 / next;
                 ck_assert_mem_eq(&p.value[i][k], &value, sizeof value);
-                mean += value * (1.0 / FORECAST_QUANTILES);
+                mean += value * forecast_share[i];
                 stalls += left_s < 0;
                 full += left_s + v.chunk_s > v.buffer_max_s;
             }
@@ -183,5 +198,6 @@ TEST(values_are_those_of_plain_loops)
     ck_assert(stalls > 1000 && full > 1000 && ends > 50); /* every case came up */
 }
 
-SUITE(abr_deciders_plan, values_by_hand, caution_and_factor, the_end_and_the_limit,
-      known_sizes_count, values_are_those_of_plain_loops);
+SUITE(abr_deciders_plan, values_by_hand, caution_and_factor,
+      a_large_buffer_reaches_further, the_end_and_the_limit, known_sizes_count,
+      values_are_those_of_plain_loops);

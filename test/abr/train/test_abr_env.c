@@ -1,6 +1,6 @@
 #include "abr/train/abr_env.h"
 
-#include "abr/deciders/guard.h"
+#include "abr/deciders/first_level.h"
 #include "abr/deciders/mpc.h"
 #include "abr/deciders/window.h"
 #include "abr/emulator/player.h"
@@ -456,7 +456,7 @@ TEST(actions_of_a_long_ladder_are_places)
     int above = 0;
     for (int i = 0; i < 2000; i++) {
         struct view v = abr_env_player(&w.env)->view;
-        uint32_t offered = guard_levels(&v);
+        uint32_t offered = feat_mask(&v);
         bool live = w.obs[8] > 0;
         if (live) v.chunks = 0;
         struct window window;

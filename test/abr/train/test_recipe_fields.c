@@ -66,7 +66,9 @@ TEST(every_setting_shows_what_it_was_set_to)
         if (!strcmp(f.name, "noise")) value = "3";
         if (!strcmp(f.name, "max-grad-norm")) value = "2";
         if (!strcmp(f.name, "critic-epochs")) value = "2";
-        snprintf(name, sizeof name, "%s=%s", f.name, value);
+        bool of_plan = !strcmp(f.name, "prior");
+        snprintf(name, sizeof name, "%s%s=%s", of_plan ? "layout=plan " : "", f.name,
+                 value);
         r = varied("tuned", name);
         recipe_fields_show(after, sizeof after, &r, i);
         ck_assert_str_eq(after, value);

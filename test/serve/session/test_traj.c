@@ -38,7 +38,7 @@ TEST(a_truncated_one_has_one_more_state)
 {
     static struct traj t = {.n = 2, .truncated = true};
     t.view = view_default();
-    t.view.qoe = qoe_find("paper-documentary")->qoe; /* no ceiling: all is offered */
+    t.view.qoe = qoe_find("paper-documentary")->qoe;
     t.view.levels = 2;
     t.view.ladder_kbps[0] = 300;
     t.view.ladder_kbps[1] = 4300;
@@ -57,18 +57,6 @@ TEST(a_truncated_one_has_one_more_state)
     ck_assert_uint_eq(mask[2], 99);
     ck_assert_mem_eq(cut, obs, sizeof cut);
     ck_assert_mem_ne(obs[1], obs[2], sizeof obs[1]); /* what step 1 measured shows */
-
-    /* under a ceiling the replay offers what the decision was offered: nothing was measured before
-     * step 0; then the buffer is empty, and level 1 would stall */
-    t.view.qoe = qoe_find("standard")->qoe;
-    t.truncated = true;
-    ck_assert(traj_observe(obs[0], mask, action, &t, FEAT_FULL));
-    ck_assert_uint_eq(mask[0], 3);
-    ck_assert_uint_eq(mask[1], 1);
-    ck_assert_uint_eq(mask[2], 1);
-    t.step[2].buffer_s = 20;
-    ck_assert(traj_observe(obs[0], mask, action, &t, FEAT_FULL));
-    ck_assert_uint_eq(mask[2], 3);
 }
 
 SUITE(serve_session_traj, measurements_keep_the_newest, rewards_are_scaled_and_bounded,

@@ -374,8 +374,9 @@ static const struct {
     {"{" LEAST ",\"key\":\"18446744073709551616\"}", "key", ERR_RANGE},
     {"{" LEAST ",\"key\":\"1 \"}", "key", ERR_INVALID},
     {"{" LEAST ",\"next_bytes\":[1]}", "next_bytes", ERR_INVALID},
-    {"{\"chunk_s\":4,\"ladder_kbps\":[1,2,3,4,5,6,7,8,9,10,11,12,13]}", "ladder_kbps",
-     ERR_RANGE},
+    {"{\"chunk_s\":4,\"ladder_kbps\":[1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19,20,"
+     "21,22,23,24,25,26,27,28,29,30,31,32,33]}",
+     "ladder_kbps", ERR_RANGE},
     {"{\"chunk_s\":4,\"ladder_kbps\":[1,null]}", "ladder_kbps[1]", ERR_INVALID},
     {"{\"chunk_s\":4,\"ladder_kbps\":{\"0\":1}}", "ladder_kbps", ERR_INVALID},
     {"{" LEAST
