@@ -24,7 +24,7 @@
  *     for viewers to whom nothing matters more than stalls (mu_stall at least as large as each other
  *     weight). Others gain nothing: a viewer who minds switches pays for one, and a viewer who wants
  *     quality waits for it. With a ceiling of stalls (stall_ratio_max) levels above 0 are left out
- *     whose chunk would outlast the buffer (S_j / c > B), as the guard does.
+ *     whose chunk would outlast the buffer (S_j / c > B), as in guard.h.
  *
  * The rules were found on training traces (deploy/policy/README.md). A session that explores does not
  * ask, so the level that is fetched is the level that was drawn.

@@ -25,7 +25,7 @@
  * Differs: Comyco's model rewards a rise with 0.2979 a point. A policy would then fall on purpose, to
  * rise again, so mu_rise is 0. The model knows no start; qoe.c says where mu_start comes from.
  *
- * Ceilings are no part of r. They bound what a decision may risk (deciders/guard.h).
+ * Ceilings are no part of r. They bound what a decision may risk (deciders/caution.h).
  *
  * Threads: pure functions. */
 #ifndef ABR_QOE_H

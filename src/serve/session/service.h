@@ -161,7 +161,7 @@ struct answer {
     double prob[VIEW_LEVELS]; /* the distribution in use */
     double value, entropy;
     bool sampled; /* mode: "sample", else "greedy" */
-    bool guarded; /* levels were withheld: abr/deciders/guard.h */
+    bool guarded; /* levels were withheld: abr/deciders/first_level.h */
     enum service_by by;
 };
 

@@ -43,7 +43,7 @@ enum step_flag {
     STEP_CUT = 128,     /* the open trajectory was closed at this step */
     STEP_BY = 256,      /* times enum service_by: how the decision was made */
     STEP_BY_MASK = 7 * STEP_BY,
-    STEP_GUARDED = 2048, /* levels were withheld: abr/deciders/guard.h */
+    STEP_GUARDED = 2048, /* levels were withheld: abr/deciders/first_level.h */
 };
 
 struct step {
@@ -117,7 +117,7 @@ struct verdict {
     float added; /* share of the added experts (policy/policy.h); 0 without */
     uint64_t policy;
     bool sampled;
-    bool guarded; /* levels were withheld: abr/deciders/guard.h */
+    bool guarded; /* levels were withheld: abr/deciders/first_level.h */
     enum service_by by;
 };
 
