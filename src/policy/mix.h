@@ -63,7 +63,8 @@
 
 enum mix_route { MIX_SINGLE, MIX_DENSE, MIX_TOP1, MIX_TOP1_UNSCALED, MIX_DENSE_PROBS };
 
-/* A fixed prior of the outputs: y_a += gain x[at + a stride]. gain 0: none. */
+/* A fixed prior of the outputs, whatever the route: y_a += gain x[at + a stride]. It is no part of theta and
+ * has no gradient. gain 0: none. */
 struct mix_prior {
     int at, stride, gain;
 };

@@ -1,6 +1,7 @@
 /* policy.h - actor and critic as one value: what is trained, published, saved and served.
  *
- *   pi(a|x) = softmax of the actor's logits over the levels of the mask
+ *   pi(a|x) = softmax of the actor's logits over the levels of the mask; the logits may have a prior, a
+ *             multiple of entries of x (mix.h), by which an untrained policy decides
  *   V(x)    = critic(x) * ret_std + ret_mean                              in reward units
  *
  * Each network is a struct mix with its own router. ret_mean and ret_std are mean and deviation of the

@@ -20,6 +20,7 @@ START_TEST(a_round_trip_loses_no_bit)
     c.critic_route = c.route == MIX_DENSE_PROBS ? MIX_DENSE : c.route;
     c.critic_experts = c.experts;
     c.layers = 1 + _i % 3;
+    if (_i % 2) c.prior = (struct mix_prior){1, 1, 7};
     struct policy *p = sample_policy(c);
     struct ckpt_meta m, back;
     sample_meta(&m);

@@ -9,7 +9,7 @@
 /* g_m(x) = x_m + b_m for three experts */
 static struct mix *plain(enum mix_route route)
 {
-    struct mix_cfg c = {3, 2, 1, 2, route == MIX_SINGLE ? 1 : 3, route};
+    struct mix_cfg c = {3, 2, 1, 2, route == MIX_SINGLE ? 1 : 3, route, {0}};
     struct mix *m = mix_new(&c, NULL);
     ck_assert_ptr_nonnull(m);
     for (int k = 0; k < 3 && route != MIX_SINGLE; k++)

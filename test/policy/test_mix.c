@@ -430,16 +430,16 @@ START_TEST(bad_shapes_are_named)
         struct mix_cfg c;
         const char *field;
     } bad[] = {
-        {{0, 9, 2, 4, 3, MIX_TOP1}, "in"},
-        {{5000, 9, 2, 4, 3, MIX_TOP1}, "in"},
-        {{5, 0, 2, 4, 3, MIX_TOP1}, "hidden"},
-        {{5, 9, 0, 4, 3, MIX_TOP1}, "layers"},
-        {{5, 9, 4, 4, 3, MIX_TOP1}, "layers"},
-        {{5, 9, 2, -1, 3, MIX_TOP1}, "out"},
-        {{5, 9, 2, 4, 65, MIX_TOP1}, "experts"},
-        {{5, 9, 2, 4, 3, MIX_SINGLE}, "experts"},
-        {{5, 9, 2, 4, 3, (enum mix_route)9}, "route"},
-        {{5, 9, 2, 1, 3, MIX_DENSE_PROBS}, "route"}, /* always ln 1 */
+        {{0, 9, 2, 4, 3, MIX_TOP1, {0}}, "in"},
+        {{5000, 9, 2, 4, 3, MIX_TOP1, {0}}, "in"},
+        {{5, 0, 2, 4, 3, MIX_TOP1, {0}}, "hidden"},
+        {{5, 9, 0, 4, 3, MIX_TOP1, {0}}, "layers"},
+        {{5, 9, 4, 4, 3, MIX_TOP1, {0}}, "layers"},
+        {{5, 9, 2, -1, 3, MIX_TOP1, {0}}, "out"},
+        {{5, 9, 2, 4, 65, MIX_TOP1, {0}}, "experts"},
+        {{5, 9, 2, 4, 3, MIX_SINGLE, {0}}, "experts"},
+        {{5, 9, 2, 4, 3, (enum mix_route)9, {0}}, "route"},
+        {{5, 9, 2, 1, 3, MIX_DENSE_PROBS, {0}}, "route"}, /* always ln 1 */
     };
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         struct err e = {0};
@@ -447,6 +447,42 @@ START_TEST(bad_shapes_are_named)
         ck_assert_int_eq(e.code, ERR_RANGE);
         ck_assert_str_eq(e.field, bad[i].field);
         ck_assert_ptr_null(mix_ws_new(&bad[i].c, 1, NULL));
+    }
+}
+END_TEST
+
+/* Outputs move by gain times their entries, gradients do not move. */
+START_TEST(a_prior_is_added)
+{
+    enum { IN = 9, OUT = 3, N = 5 };
+    struct mix_cfg plain = {IN, 8, 2, OUT, 3, MIX_TOP1, {0}}, c = plain;
+    c.prior = (struct mix_prior){2, 3, 4};
+    struct mix *m[] = {mix_new(&plain, NULL), mix_new(&c, NULL)};
+    struct rng r;
+    float x[N * IN], y[2][N * OUT], dy[N * OUT], *grad[2];
+    for (int k = 0; k < 2; k++) {
+        rng_init(&r, 5, 0);
+        mix_init(m[k], 1, &r);
+        grad[k] = calloc(m[k]->n, sizeof **grad);
+    }
+    for (int i = 0; i < N * IN; i++)
+        x[i] = (float)rng_normal(&r);
+    for (int i = 0; i < N * OUT; i++)
+        dy[i] = (float)rng_normal(&r);
+    for (int k = 0; k < 2; k++) {
+        struct mix_ws *ws = mix_ws_new(&m[k]->cfg, N, NULL);
+        mix_forward(y[k], NULL, NULL, m[k], ws, x, NULL, N);
+        mix_backward(grad[k], NULL, m[k], ws, dy, 0);
+        mix_ws_free(ws);
+    }
+    for (int i = 0; i < N; i++)
+        for (int a = 0; a < OUT; a++)
+            ck_assert_float_eq_tol(y[1][i * OUT + a],
+                                   y[0][i * OUT + a] + 4 * x[i * IN + 2 + 3 * a], 1e-5f);
+    ck_assert_mem_eq(grad[0], grad[1], m[0]->n * sizeof **grad);
+    for (int k = 0; k < 2; k++) {
+        mix_free(m[k]);
+        free(grad[k]);
     }
 }
 END_TEST
@@ -526,6 +562,7 @@ Suite *suite_policy_mix(void)
     tcase_add_test(t, hidden_activations_are_the_experts_own);
     tcase_add_loop_test(t, ranges_tile_theta, 0, ROUTE_COUNT);
     tcase_add_test(t, start_is_reproducible_and_nearly_even);
+    tcase_add_test(t, a_prior_is_added);
     tcase_add_test(t, bad_shapes_are_named);
     tcase_add_test(t, routes_have_words);
     tcase_add_loop_test(t, memory_is_got_at_the_start_only, 0, ROUTE_COUNT);

@@ -19,7 +19,7 @@ struct run {
 
 static struct run make(enum mix_route route, int experts)
 {
-    struct mix_cfg c = {IN, 6, 2, OUT, experts, route};
+    struct mix_cfg c = {IN, 6, 2, OUT, experts, route, {0}};
     struct run r = {.m = mix_new(&c, NULL), .ws = mix_ws_new(&c, ROWS, NULL)};
     ck_assert(r.m && r.ws && r.m->n <= 4096);
     return r;

@@ -158,7 +158,7 @@ START_TEST(frozen_and_new_are_one_mixture_as_printed)
     bed_make(&b, NORGA_TANH);
     struct rng r;
     rng_init(&r, 5, 0);
-    struct mix_cfg mc = {IN, HIDDEN, 2, OUT, FROZEN, _i ? MIX_TOP1 : MIX_DENSE};
+    struct mix_cfg mc = {IN, HIDDEN, 2, OUT, FROZEN, _i ? MIX_TOP1 : MIX_DENSE, {0}};
     struct mix *m = mix_new(&mc, NULL);
     struct mix_ws *ws = mix_ws_new(&mc, ROWS, NULL);
     fill(m->theta, m->n, .7, &r);
@@ -206,7 +206,7 @@ START_TEST(the_start_adds_nothing_and_shares_evenly)
     bed_make(&b, NORGA_GELU);
     struct rng r;
     rng_init(&r, 5, 0);
-    struct mix_cfg mc = {IN, HIDDEN, 2, OUT, FROZEN, MIX_TOP1};
+    struct mix_cfg mc = {IN, HIDDEN, 2, OUT, FROZEN, MIX_TOP1, {0}};
     struct mix *m = mix_new(&mc, NULL);
     mix_init(m, 1, &r);
     int from[NEW] = {2, 0};

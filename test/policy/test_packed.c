@@ -119,6 +119,7 @@ START_TEST(same_as_the_plain_twin_in_every_shape)
         c.actions = 2 + i % 11;
         c.experts = c.route == MIX_SINGLE ? 1 : 2 + i % 15;
         c.critic_experts = c.critic_route == MIX_SINGLE ? 1 : 2 + (i + 5) % 40;
+        if (i % 3 == 0) c.prior = (struct mix_prior){1, 1, 3};
         compare(&c, 60, (uint64_t)i + 1);
     }
 }

@@ -1,5 +1,6 @@
 #include "abr/train/recipe_fields.h"
 
+#include "abr/emulator/feat.h"
 #include "support/suites.h"
 
 #include <stdio.h>
@@ -88,6 +89,16 @@ TEST(settings_that_came_later_leave_the_checksum)
     ck_assert_uint_eq(recipe_fields_hash(&r), 0xcc8a54fa);
     r.env.lengths = .5;
     ck_assert_uint_ne(recipe_fields_hash(&r), 0xcc8a54fa);
+}
+
+TEST(the_plan_is_a_prior_where_it_is_observed)
+{
+    struct recipe r = varied("tuned", "layout=plan prior=60");
+    ck_assert_int_eq(r.policy.prior.gain, 60);
+    ck_assert_int_eq(r.policy.prior.at, FEAT_WORTH);
+    struct err e = {0};
+    ck_assert_int_eq(vary(&r, "tuned", "prior=60", &e), ERR_RANGE);
+    ck_assert_str_eq(e.field, "prior");
 }
 
 TEST(values_reach_the_recipe)
@@ -197,6 +208,7 @@ TEST(changes_are_written_in_the_tables_order)
 }
 
 SUITE(abr_train_recipe_fields, every_setting_shows_what_it_was_set_to,
-      settings_that_came_later_leave_the_checksum, values_reach_the_recipe,
+      settings_that_came_later_leave_the_checksum,
+      the_plan_is_a_prior_where_it_is_observed, values_reach_the_recipe,
       settings_that_follow_others, what_cannot_be_is_told,
       changes_are_written_in_the_tables_order);
