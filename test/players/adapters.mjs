@@ -85,7 +85,7 @@ async function adapterTests(kind, session) {
     });
 
     await test(`${name}: on a link that fades, a chunk is abandoned for a lower level, and followed by it`, async () => {
-        const run = await session(kind, { trace: [[0, 4], [25, 4], [50, .25], [400, 1]] });
+        const run = await session(kind, { trace: [[0, 4], [25, 4], [50, .7], [400, 1]] });
         played(run);
         const [lost] = of(run, 'abandon');
         assert.ok(lost && lost.level < lost.from, 'no chunk was abandoned');
@@ -217,7 +217,8 @@ async function liveTests(kind, session) {
         assert.deepEqual([...new Set(asked)], inOrder(CHUNKS).slice(asked[0], asked.at(-1) + 1));
         assert.ok(run.requests.every(r => r.status === 200));
         // hls.js fetches a chunk again when it changes the level of a live stream
-        assert.ok(own.length <= (kind === 'hlsjs' ? 1 : 0), by(run));
+        const switches = run.requests.filter((r, i) => i && r.level !== run.requests[i - 1].level).length;
+        assert.ok(own.length <= (kind === 'hlsjs' ? switches : 0), by(run));
         assert.equal(run.stalls.length, 0);
     });
 }

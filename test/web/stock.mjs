@@ -58,6 +58,8 @@ export function alwaysSays(level, file) {
             data.fill(0, from, to);
             if (name.endsWith('.bias')) data.writeFloatLE(100, from + 4 * level);
         }
+    // the prior would have a say
+    for (const key of Object.keys(meta)) if (key.startsWith('prior_')) delete meta[key];
     const rest = Object.keys(meta).filter(k => k !== 'crc32').sort().map(k => `${k}=${meta[k]}\n`).join('');
     meta.crc32 = crc32(data, Buffer.from(rest)).toString(16).padStart(8, '0');
     const header = JSON.stringify({ __metadata__: meta, ...tensors });
