@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # without.sh - the daemon without each of its parts, and without all of them (make without).
 #
-# Each of the five programs is built in a folder of its own, passes the unit suites of the core, starts,
+# Each of the six programs is built in a folder of its own, passes the unit suites of the core, starts,
 # decides and learns of a reward over HTTP, and says that it was built without what a setting asks for.
 # Prints "N passed, N failed". ONLY="cluster" for one of them.
 set -u
@@ -112,13 +112,14 @@ one()
     esac
     case " $parts " in *" hintless "*) ok "refuses a merge" refused --untagged merge ;; esac
     case " $parts " in *" added "*) ok "refuses added experts" refused --grow-max 2 ;; esac
+    case " $parts " in *" trial "*) ok "refuses a trial" refused --trial x --trial-arms a:0.5:abrd,b:0.5:rate ;; esac
     case " $parts " in *" players "*) ok "refuses origins" refused --origin a=http://127.0.0.1:1/ ;; esac
 }
 
 if [ -n "${ONLY:-}" ]; then
     one "$ONLY"
 else
-    for parts in cluster hintless added players "cluster hintless added players"; do
+    for parts in cluster hintless added players trial "cluster hintless added players trial"; do
         one "$parts"
     done
 fi

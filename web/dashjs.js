@@ -67,7 +67,7 @@ class Adapter {
         const { abr: { rules }, buffer } = p.getSettings().streaming, { active } = rules.abandonRequestsRule;
         const was = { fastSwitchEnabled: buffer.fastSwitchEnabled }, ours = { fastSwitchEnabled: false };
         for (const name of LIMITS) ours[name] = core.bufferS(was[name] = buffer[name]);
-        set(ours, false);
+        core.observing(observed => (observed ? set(was, active) : set(ours, false)));
         core.undo(() => set(was, active));
 
         const rule = {

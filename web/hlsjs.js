@@ -84,8 +84,6 @@ class Adapter {
         const { core } = this, { config } = hls;
         const ours = {
             testBandwidth: false, // it would fetch a fragment that is not played
-            maxBufferLength: core.bufferS(config.maxBufferLength),
-            maxMaxBufferLength: core.bufferS(config.maxMaxBufferLength),
             fLoader: held(config.fLoader ?? config.loader, context => this.#requested(context)),
             pLoader: held(config.pLoader ?? config.loader, context => this.#playlist(context)),
         };
@@ -93,6 +91,11 @@ class Adapter {
             const was = config[name];
             config[name] = value;
             // others (CMCD) may have wrapped the plugin's loader since; after detach it does nothing
+            core.undo(() => { if (config[name] === value) config[name] = was; });
+        }
+        for (const name of ['maxBufferLength', 'maxMaxBufferLength']) {
+            const was = config[name], value = core.bufferS(was);
+            core.observing(observed => { config[name] = observed ? was : value; });
             core.undo(() => { if (config[name] === value) config[name] = was; });
         }
 

@@ -70,11 +70,12 @@ class Adapter {
     #install() {
         const p = this.#player, core = this.#core;
         const { abrFactory, streaming: { bufferingGoal, disableVideoPrefetch } } = p.getConfiguration();
-        const set = (make, buffer, prefetch) => p.configure({ abrFactory: make,
-            streaming: { bufferingGoal: buffer, disableVideoPrefetch: prefetch } });
+        const set = (make, prefetch) => p.configure({ abrFactory: make, streaming: { disableVideoPrefetch: prefetch } });
+        const hold = buffer => p.configure({ streaming: { bufferingGoal: buffer } });
         // prefetched segments would be chosen before the decision
-        set(() => this.#wrap(abrFactory()), core.bufferS(bufferingGoal), true);
-        core.undo(() => set(abrFactory, bufferingGoal, disableVideoPrefetch));
+        set(() => this.#wrap(abrFactory()), true);
+        core.observing(observed => hold(observed ? bufferingGoal : core.bufferS(bufferingGoal)));
+        core.undo(() => { set(abrFactory, disableVideoPrefetch); hold(bufferingGoal); });
 
         const net = p.getNetworkingEngine();
         core.tie(net, 'registerRequestFilter', 'unregisterRequestFilter',

@@ -42,6 +42,7 @@ int cmd_emulate(int argc, char **argv);
 int cmd_eval(int argc, char **argv);
 int cmd_lab(int argc, char **argv);
 int cmd_trace(int argc, char **argv);
+int cmd_trial(int argc, char **argv);
 int cmd_backup(int argc, char **argv);
 int cmd_doctor(int argc, char **argv);
 int cmd_policy(int argc, char **argv);

@@ -7,6 +7,7 @@
 #include "lab/merge/merge.h"
 #include "lab/scale.h"
 #include "lab/tracking/tracking.h"
+#include "lab/trials/trials.h"
 
 #include "base/clock.h"
 #include "base/pool.h"
@@ -30,8 +31,8 @@
 
 /* One line per lab. */
 static const struct lab *const all_labs[] = {
-    &edge_lab,  &forgetting_lab, &gates_lab,    &merge_lab,
-    &scale_lab, &shift_lab,      &tracking_lab, NULL,
+    &edge_lab,  &forgetting_lab, &gates_lab,  &merge_lab, &scale_lab,
+    &shift_lab, &tracking_lab,   &trials_lab, NULL,
 };
 
 enum { OPTIONS = FIELD_TABLE_MAX - 10, HELP = 160 };

@@ -14,6 +14,7 @@ static const struct cmd_sub commands[] = {
     {"lab", "reproduce experiments of papers; compute the cost of a cluster", cmd_lab},
     {"policy", "show, join, import and merge policy files", cmd_policy},
     {"trace", "check, convert, generate and compare traces", cmd_trace},
+    {"trial", "compare arms on the viewers of a running daemon", cmd_trial},
     {"video", "show or convert the chunk sizes of a DASH or HLS video", cmd_video},
     {NULL, NULL, NULL},
 };

@@ -55,6 +55,7 @@ static void bind_all(struct field out[FIELD_TABLE_MAX + 1], const struct serve_o
     field_bind(out, added_fields, &s->optional.added);
     field_bind(out, online_fields, &s->service.online);
     field_bind(out, hintless_fields, &s->optional.hintless);
+    field_bind(out, trial_fields, &s->optional.trial);
     field_bind(out, cluster_fields, &s->optional.cluster);
     field_bind(out, players_media_fields, &s->optional.players.media);
     field_bind(out, players_origin_fields, &s->optional.players.origin);

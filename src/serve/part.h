@@ -10,7 +10,7 @@
  * by open; without an open it is NULL. A part reaches the core through session/core.h, and another part
  * through service_part.
  *
- * Threads: decide, hint, asked, chunk, closed, tag, grows: any worker, so locked inside; they allocate
+ * Threads: decide, hint, assign, asked, chunk, closed, tag, grows: any worker, so locked inside; they allocate
  * nothing. tick: one thread at a time. profile_*: under profiles_lock, never on an HTTP worker. */
 #ifndef SERVE_PART_H
 #define SERVE_PART_H
@@ -29,12 +29,15 @@ struct route;
 /* The input of a decision. */
 struct decision {
     const struct view *view;
+    const struct view *asked; /* the same without caution: the viewer's own weights */
     bool hinted;
     int tag; /* of a viewer with a hint: selects the weights (service_tag) */
     const char *content_id; /* of a viewer without a hint */
     int slot;               /* of the statistics */
     uint64_t network;       /* of the client; 0: unknown (session/networks.h) */
     bool explores;          /* decides by the viewer's own weights, also if u < 0 */
+    uint32_t trial; /* number of the session's trial, if an arm decides; 0: none */
+    uint8_t arm;    /* of that trial */
     /* multiplies mu_stall of view->qoe already (abr/deciders/caution.h); for other weights */
     double stall_weight;
     double u;                /* < 0: the best level */
@@ -74,8 +77,13 @@ struct part {
                                const struct decision *d);
     /* Sets the preferences of a new session without a hint. */
     void (*hint)(struct qoe *qoe, void *self, void *desk);
+    /* Assigns a new session to an arm of a trial: row->arm, and what the arm changes. */
+    void (*assign)(void *self, struct track_row *row, const struct session_open *in);
+    /* The same for a session in the store, at the start. */
+    void (*assigned)(void *self, struct track_row *row);
     void (*opened)(void *self, const struct track_row *row);
-    /* A question got a new answer. */
+    /* A question got a new answer. Not called, like chunk, for a session that nothing learns from
+     * (row.apart). */
     void (*asked)(void *self, void *desk, const struct session_asked *a);
     /* A chunk of a session without a hint has its outcome. */
     void (*chunk)(void *self, const struct track_row *row, const struct step *step);

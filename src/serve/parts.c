@@ -21,6 +21,9 @@ extern const struct part hintless_part;
 #ifndef WITHOUT_PLAYERS
 extern const struct part players_part;
 #endif
+#ifndef WITHOUT_TRIAL
+extern const struct part trial_part;
+#endif
 
 #define PARTS_ROW(name)                                 \
     {                                                   \
@@ -29,10 +32,14 @@ extern const struct part players_part;
     }
 
 /* The cluster is first, because its role decides whether this node learns. It starts last and is freed
- * first, because it shares data of other parts. */
+ * first, because it shares data of other parts. The trial comes before the parts that decide: an arm with
+ * rules of its own goes before them. */
 const struct parts_row parts_table[] = {
 #ifndef WITHOUT_CLUSTER
     PARTS_ROW(cluster),
+#endif
+#ifndef WITHOUT_TRIAL
+    PARTS_ROW(trial),
 #endif
 #ifndef WITHOUT_ADDED
     PARTS_ROW(added),
@@ -82,7 +89,8 @@ struct parts_cfg parts_cfg_default(void)
 #endif
         .hintless = hintless_cfg_default(),
         .cluster = cluster_cfg_default(),
-        .players = players_cfg_default()};
+        .players = players_cfg_default(),
+        .trial = trial_cfg_default()};
 }
 
 /* ERR_INVALID for settings that need an omitted part. */
@@ -101,6 +109,9 @@ static int parts_missing(const struct parts_cfg *c, struct err *e)
 #endif
 #ifdef WITHOUT_PLAYERS
     if (c->players.origin.names.n) field = "origin", part = "players";
+#endif
+#ifdef WITHOUT_TRIAL
+    if (c->trial.name) field = "trial", part = "trial";
 #endif
     (void)c;
     if (!field) return 0;

@@ -13,12 +13,14 @@
 #include "serve/hintless/hintless_cfg.h"
 #include "serve/part.h"
 #include "serve/players/players.h"
+#include "serve/trial/trial_cfg.h"
 
 struct parts_cfg {
     struct added_settings added;
     struct hintless_cfg hintless;
     struct cluster_cfg cluster;
     struct players_cfg players;
+    struct trial_cfg trial;
 };
 
 struct parts_cfg parts_cfg_default(void);
@@ -31,6 +33,7 @@ struct parts_stats {
     struct hintless_stats hintless;
     struct cluster_stats cluster;
     struct players_stats players;
+    struct trial_stats trial;
 };
 
 void parts_stats(struct parts_stats *out, struct service *s);

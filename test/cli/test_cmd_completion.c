@@ -46,7 +46,7 @@ static void offered(const char *words, int at, const char *want)
 TEST(bash)
 {
     dir = tmpdir_new();
-    offered("tr", 1, "offered: train trace.");
+    offered("tr", 1, "offered: train trace trial.");
     offered("trace co", 2, "offered: convert.");
     offered("eval --mu", 2, "offered: --mu --mu-draws.");
     offered("eval --traces \"\"", 3, "offered: ."); /* files: bash finds them itself */

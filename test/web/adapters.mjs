@@ -37,7 +37,7 @@ export class FakeShaka extends EventTarget {
     }
     getConfiguration() { return this.config; }
     configure({ abrFactory, streaming }) {
-        this.config.abrFactory = abrFactory;
+        if (abrFactory) this.config.abrFactory = abrFactory;
         Object.assign(this.config.streaming, streaming);
     }
     getNetworkingEngine() {
@@ -173,6 +173,26 @@ export async function adapterTests() {
         abrd.detach();
     }));
 
+    await test('Shaka: an observed player keeps its rules and its buffer', async () => {
+        const observed = async ({ player, mock, abrd }) => {
+            await player.load(MPD);
+            player.own = 1;
+            for (let i = 0; i < 3; i++) assert.equal(await player.chunk(i), 1);
+            await until(() => mock.of('/decisions').length > 2, 'the reports');
+            assert.deepEqual(mock.of('/decisions').map(d => d.last.level), [1, 1, 1]);
+            assert.equal(player.config.streaming.bufferingGoal, 20);
+            abrd.detach();
+            assert.equal(player.config.streaming.bufferingGoal, 20);
+        };
+        await onShaka(s => observed(s), () => ({ mode: 'observe' }));
+        await onShaka(s => { s.mock.observe = true; return observed(s); });
+        await onShaka(async ({ player, abrd }) => {
+            assert.equal(player.config.streaming.bufferingGoal, 60);
+            abrd.detach();
+            assert.equal(player.config.streaming.bufferingGoal, 20);
+        });
+    });
+
     await test('Shaka: segments of many lengths are counted as Shaka counts them', () => onShaka(async ({ player, mock, abrd }) => {
         player.starts = [0, 2, 8, 9.5, 14, 20, 26, 32, 38, 44, 50];
         const chunks = [];
@@ -268,6 +288,22 @@ export async function adapterTests() {
             assert.equal(player.listeners.length, 0);
             assert.equal(await player.chunk(3), 0);
         }));
+
+    await test('hls.js: an observed player keeps its rules and its buffer', async () => {
+        const observed = async ({ player, mock, abrd }) => {
+            const buffer = () => [player.config.maxBufferLength, player.config.maxMaxBufferLength];
+            await player.load();
+            player.own = 1;
+            for (let i = 0; i < 3; i++) assert.equal(await player.chunk(i), 1);
+            await until(() => mock.of('/decisions').length > 2, 'the reports');
+            assert.deepEqual(mock.of('/decisions').map(d => d.last.level), [1, 1, 1]);
+            assert.deepEqual(buffer(), [30, 600]);
+            abrd.detach();
+            assert.deepEqual(buffer(), [30, 600]);
+        };
+        await onHls(s => observed(s), () => ({ mode: 'observe' }));
+        await onHls(s => { s.mock.observe = true; return observed(s); });
+    });
 
     await test('hls.js: heights, if each level has one; the page\'s quality', () => onHls(async ({ player, mock, abrd }) => {
         await player.load();

@@ -9,6 +9,8 @@ export class Mock {
     sessions = new Map();
     requests = [];    // {method, path, type, body}
     delayMs = 0;      // before each answer
+    gate = null;      // a promise that each answer waits for
+    observe = false;  // its sessions are observed
     refuse = null;    // {status, body} for every request
     poor = false;     // it refuses quality and heights
     pick = (session, chunk) => chunk % session.ladder_kbps.length;
@@ -39,6 +41,7 @@ export class Mock {
         const seen = { method: q.method, path, type: q.headers['content-type'], body: null };
         this.requests.push(seen);
         if (this.delayMs) await new Promise(done => setTimeout(done, this.delayMs));
+        await this.gate;
 
         let status, body;
         try {
@@ -83,7 +86,7 @@ export class Mock {
         const level = this.pick(s, chunk);
         s.decisions.set(chunk, level);
         return { chunk, level, kbps: s.ladder_kbps[level], policy: 1, expert: 0,
-            probabilities: s.ladder_kbps.map((_, i) => +(i === level)), mode: 'greedy' };
+            probabilities: s.ladder_kbps.map((_, i) => +(i === level)), mode: this.observe || s.mode === 'observe' ? 'observe' : 'greedy' };
     }
 
     #take(s, o) {

@@ -203,6 +203,46 @@ export async function pluginTests() {
             assert.ok(mock.requests.every(q => q.type.startsWith('text/plain')));
         });
 
+    /** Plays all chunks of an observed player, which keeps to `own`; the daemon answers only afterwards. */
+    const watched = async ({ mock, player, abrd, seen, text }) => {
+        let open;
+        const before = structuredClone(player.settings);
+        mock.gate = new Promise(done => { open = done; });
+        await player.load(text);
+        player.own = 2;
+        const levels = [];
+        for (let i = 0; i < 4; i++) levels.push(await player.chunk(i));
+        assert.deepEqual(levels, [2, 2, 2, 2]);
+        assert.ok(seen.request.every(r => r.by === 'player'));
+        assert.deepEqual([abrd.state.mode, abrd.state.reason], ['player', 'the daemon observes']);
+        assert.deepEqual(player.settings, before);
+        assert.equal(before.streaming.abr.rules.abandonRequestsRule.active, true); // attach() changed nothing
+        open();
+        await until(() => seen.report.length, 'the report');
+        const [s] = [...mock.sessions.values()];
+        assert.deepEqual(s.outcomes.map(o => [o.chunk, o.level]), [[0, 2], [1, 2], [2, 2], [3, 2]]);
+        assert.equal(s.final, true);
+        assert.deepEqual(mock.of('/decisions').map(d => d.chunk), [1, 2, 3]);
+        return s;
+    };
+    await pluginTest('observe: the player keeps its rules, nothing is held, every chunk is reported',
+        [{ chunks: 4 }], { mode: 'observe', viewer: 'anna', timeoutMs: 1e6 }, async s => {
+            const { mode, viewer } = await watched(s);
+            assert.deepEqual([mode, viewer], ['observe', 'anna']);
+        });
+
+    await pluginTest('observe: as the daemon says, from its first answer on', [{ chunks: 4 }], {},
+        async ({ mock, player, abrd, text }) => {
+            mock.observe = true;
+            await player.load(text); // held for the first answer
+            player.own = 2;
+            for (let i = 0; i < 4; i++) assert.equal(await player.chunk(i), 2);
+            assert.equal(abrd.state.reason, 'the daemon observes');
+            assert.equal(player.settings.streaming.abr.rules.abandonRequestsRule.active, true);
+            const { fastSwitchEnabled, bufferTimeDefault } = player.settings.streaming.buffer;
+            assert.deepEqual([fastSwitchEnabled, bufferTimeDefault], [null, 18]);
+        });
+
     await pluginTest('the option goes before the hint; own weights', [{ hint: 'news' }],
         { profile: { mu: [1, 2, 3], utility: 'log' } }, async ({ mock, player, text }) => {
             await player.load(text);

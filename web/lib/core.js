@@ -16,6 +16,9 @@
  * With the option `fallback` a function of the page decides when the daemon does not; its arguments are
  * the body of POST /v1/decide, and the seconds that the session has stalled and played.
  *
+ * With the option mode: 'observe', or if the daemon's answer says so, the player keeps its own rules: the
+ * chunks are reported one after another, nothing is held and no decision is used.
+ *
  * Times are seconds. Bodies are text/plain, so that no request needs a CORS preflight.
  *
  * @module abrd/core
@@ -121,13 +124,17 @@ export class Core {
     #turn = Infinity;   // last boundary; Infinity: the first request is always sent
     #waits = 0;         // boundary of the unanswered request
     #trouble = '';      // current problem with the daemon
+    #observed = false;  // the player keeps its own rules
+    #reports = Promise.resolve(); // observed: the requests so far
+    #switches = [];     // called when that changes
 
     /**
      * @param {Options} options
      * @param {(track: Track) => number} bufferMaxS the player's largest buffer for it [s]
      */
     constructor(options, bufferMaxS) {
-        const { server = '', timeoutMs = 300, onDecision } = this.#options = options ?? {};
+        const { server = '', timeoutMs = 300, onDecision, mode } = this.#options = options ?? {};
+        this.#observed = mode === 'observe';
         this.#server = `${server ?? ''}`.replace(/\/+$/, '');
         this.#outage = outages[this.#server] ??= { turn: NaN, failures: 0 };
         this.#timeoutMs = timeoutMs;
@@ -165,6 +172,18 @@ export class Core {
             console.error('abrd:', e);
             this.#detach();
         }
+    }
+
+    /** Calls fn(observed) now and whenever it changes: an observed player must have its own settings. */
+    observing(fn) {
+        this.#switches.push(fn);
+        fn(this.#observed);
+    }
+
+    #setObserved(observed) {
+        if (observed === this.#observed) return;
+        this.#observed = observed;
+        for (const fn of this.#switches) guard(fn, observed);
     }
 
     /** Registers a function that detach() calls. */
@@ -269,7 +288,7 @@ export class Core {
     /** The decision for the next chunk, or null. */
     choice() {
         const d = this.#decision;
-        return this.#attached && d?.chunk === this.#nextChunk ? d : null;
+        return this.#attached && !this.#observed && d?.chunk === this.#nextChunk ? d : null;
     }
 
     /**
@@ -281,10 +300,10 @@ export class Core {
         const { level: decided = null, mode, from } = this.#decision?.chunk === chunk ? this.#decision : {};
         const first = !this.#by;
         if (first) this.#askedS = now();
-        const by = this.#by = decided !== level ? 'player' : mode === 'local' ? mode : 'abrd';
+        const by = this.#by = decided !== level || this.#observed ? 'player' : mode === 'local' ? mode : 'abrd';
         this.#nextChunk = chunk + 1;
-        this.#setState({ mode: by, reason: by === 'abrd' ? '' : by === 'player' && decided !== null ?
-            'the player chose otherwise' : this.#trouble || 'no decision' });
+        this.#setState({ mode: by, reason: by === 'abrd' ? '' : this.#observed ? 'the daemon observes' :
+            by === 'player' && decided !== null ? 'the player chose otherwise' : this.#trouble || 'no decision' });
         this.#emit('request', { chunk, level, kbps, by, decided });
         this.#watching?.abort();
         this.#watching = new AbortController();
@@ -350,7 +369,8 @@ export class Core {
             this.#finish(known);
             return false;
         }
-        await this.#hold(chunk + 1, buffer_s, known);
+        if (this.#observed) this.#report(chunk + 1, buffer_s, known);
+        else await this.#hold(chunk + 1, buffer_s, known);
         return true;
     }
 
@@ -359,16 +379,19 @@ export class Core {
      * @param {(signal: AbortSignal) => Promise<void>} [prepare] fetches missing data of the
      *     track; never fails
      */
-    ask(prepare) { return this.#hold(0, 0, null, prepare); }
+    ask(prepare) { return this.#observed ? this.#report(0, 0, null) : this.#hold(0, 0, null, prepare); }
 
     /** The last chunk has arrived: report it. */
     #finish(last) {
         if (!last) this.#leave();
-        if (this.#session) {
+        const send = () => {
+            if (!this.#session) return;
             post(this.#url('rewards'), { ...last, final: true })
                 .then(reply => this.#emit('report', reply), e => this.#failed(e));
-        }
-        this.#unsent = this.#session = null;
+            this.#unsent = this.#session = null;
+        };
+        if (this.#observed) this.#reports = this.#reports.then(send);
+        else send();
     }
 
     /** A seek outside the buffer: the next request is for this chunk. */
@@ -377,7 +400,8 @@ export class Core {
         if (chunk === this.#nextChunk || chunks && chunk >= chunks) return;
         this.#nextChunk = chunk;
         this.#decision = null;
-        this.#hold(chunk, 0, this.#unsent);
+        if (this.#observed) this.#report(chunk, 0, this.#unsent);
+        else this.#hold(chunk, 0, this.#unsent);
     }
 
     /* ----- playback ----- */
@@ -424,6 +448,17 @@ export class Core {
             }
         }
         if (!signal.aborted && this.#decision?.chunk !== chunk) await this.#local(chunk, buffer, signal);
+    }
+
+    /** Observed: sends the request when those before have their answers; nobody waits for it. */
+    #report(chunk, buffer, last) {
+        const before = this.#turn;
+        this.#turn = ++turn;
+        if (this.#outage.turn >= before) return;
+        if (!this.#asking || this.#asking.signal.aborted) this.#asking = new AbortController();
+        const { signal } = this.#asking;
+        this.#reports = this.#reports.then(() =>
+            !signal.aborted && this.#run(chunk, buffer, last, signal, Infinity));
     }
 
     /** Sends the request after `ready`; never fails. */
@@ -498,7 +533,7 @@ export class Core {
     get #known() { return this.#track?.levels.length && this.#track.chunkS; }
 
     async #open(signal) {
-        const track = this.#track;
+        const track = this.#track, { mode, viewer } = this.#options;
         if (this.#refused || !this.#known) return null;
         const body = this.#body();
         let reply;
@@ -506,6 +541,8 @@ export class Core {
             reply = await post(this.#url(), {
                 ...body,
                 content_id: this.#options.contentId || undefined,
+                ...(mode && { mode }),
+                ...(viewer && { viewer }),
                 ...this.#nextOf(0),
             }, signal);
         } catch (e) {
@@ -520,6 +557,7 @@ export class Core {
         }
         if (signal.aborted || track !== this.#track) return null;
         this.#session = reply.session;
+        this.#setObserved((mode ?? reply.mode) === 'observe');
         this.#setState({ session: reply.session, profile: reply.profile });
         // the answer's quality is that of the chunk
         this.#emit('session', { ...body, ...reply, quality: body.quality });

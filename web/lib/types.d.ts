@@ -40,6 +40,12 @@ export interface Options {
     quality?: number[] | ((chunk: number, ladder_kbps: number[]) => number[] | null | undefined) | null;
     /** Names the video in the daemon's records. */
     contentId?: string;
+    /** observe: the player keeps its own rules, and the daemon only learns what it sees; nothing is held.
+     *  decide: the daemon decides. Default: as the daemon's settings or its trial say. */
+    mode?: 'decide' | 'observe';
+    /** Names the viewer, in up to 128 bytes, so that a trial gives all sessions of a viewer the same arm. The
+     *  daemon keeps a keyed hash of it only. */
+    viewer?: string;
     /** The longest time that a chunk is held for an answer, in milliseconds (300). Three times that when
      *  a session is opened, and as long again before it for the indexes of SegmentBase. */
     timeoutMs?: number;

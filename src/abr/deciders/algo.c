@@ -24,23 +24,24 @@ struct algo_kind {
     int (*level)(const struct view *v); /* a pure function of the view */
     int (*make)(struct algo *out, const char *arg, const struct algo_ctx *ctx,
                 struct err *e);
+    bool shared; /* keeps nothing from one decision to the next */
 };
 
 static const struct algo_kind KINDS[] = {
-    {"fixed-", "fixed-N", NEEDED, .make = simple_fixed_new},
+    {"fixed-", "fixed-N", NEEDED, .make = simple_fixed_new, .shared = true},
     {"random", .make = simple_random_new},
-    {"rate", .level = simple_rate_level},
-    {"buffer", .level = simple_buffer_level},
-    {"bola", .level = bola_level},
+    {"rate", .level = simple_rate_level, .shared = true},
+    {"buffer", .level = simple_buffer_level, .shared = true},
+    {"bola", .level = bola_level, .shared = true},
     {"bola-e", .make = bola_e_new},
     {"bba-2", NULL, OPTIONAL, .make = bba2_new},
-    {"hyb", NULL, OPTIONAL, .make = hyb_new},
-    {"soda", NULL, OPTIONAL, .make = soda_new},
+    {"hyb", NULL, OPTIONAL, .make = hyb_new, .shared = true},
+    {"soda", NULL, OPTIONAL, .make = soda_new, .shared = true},
     {"mpc", .make = mpc_new},
     {"mpc-default", .make = mpc_default_new},
-    {"mpc-tail", NULL, OPTIONAL, .make = mpc_tail_new},
+    {"mpc-tail", NULL, OPTIONAL, .make = mpc_tail_new, .shared = true},
     {"fugu", NULL, OPTIONAL, .make = fugu_new},
-    {"hold", NULL, OPTIONAL, .make = hold_new},
+    {"hold", NULL, OPTIONAL, .make = hold_new, .shared = true},
     {"ceiled:", "ceiled:SPEC", NEEDED, .make = ceiled_new},
     {"moe", "moe, moe:FILE", OPTIONAL, .make = moe_new},
 };
@@ -82,6 +83,13 @@ static int unknown_algo(const char *spec, struct err *e)
     }
     return err_field(e, ERR_ABSENT, "policy",
                      "no policy '%.60s': known are %s (and oracle in eval)", spec, known);
+}
+
+bool algo_shared(const char *spec)
+{
+    for (int i = 0; i < N_KINDS; i++)
+        if (algo_argument(&KINDS[i], spec)) return KINDS[i].shared;
+    return false;
 }
 
 int algo_new(struct algo *out, const char *spec, const struct algo_ctx *ctx,

@@ -42,6 +42,8 @@ struct algo_choice {
     float value, prob[VIEW_LEVELS]; /* of each level of the ladder */
 };
 
+#include <stdbool.h>
+
 struct algo {
     void *self;
     /* A session with this key begins. */
@@ -58,6 +60,10 @@ struct algo_ctx {
     uint64_t seed;
     const char *policy_path; /* checkpoint behind plain "moe" */
 };
+
+/* True if the spec names an algorithm that keeps nothing from one decision to the next: one instance then
+ * serves any sessions and threads at once, without reset. Whether its argument is right, algo_new says. */
+bool algo_shared(const char *spec);
 
 int algo_new(struct algo *out, const char *spec, const struct algo_ctx *ctx,
              struct err *e) __attribute__((warn_unused_result));

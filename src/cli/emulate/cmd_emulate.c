@@ -149,7 +149,7 @@ static int open_backend(struct backend *backend, const struct emulate *o,
     c.optional = &optional;
     c.policy_path = o->policy_path;
     c.seed = o->seed;
-    c.learn = o->learn;
+    c.learn = o->learn ? LEARN_ON : LEARN_OFF;
     c.explore_share = o->explore;
     optional.hintless.mode = mode;
     optional.hintless.slot_s = o->slot;

@@ -318,8 +318,10 @@ static int serve(struct running *r, struct out *o, struct err *e)
     struct node *node = r->node;
     struct service *service = r->service;
     int rc = announce(r, o, e);
-    log_event(log, LOG_INFO, "listen", "%s port %d, learning %s", r->s.node.bind,
-              node_port(node), r->s.service.learn ? "on" : "off");
+    static const char *const learns[] = {"off", "on", "observe"};
+    log_event(log, LOG_INFO, "listen", "%s port %d, learning %s, exploring %g %%",
+              r->s.node.bind, node_port(node), learns[r->s.service.learn],
+              r->s.service.learn == LEARN_OBSERVE ? 0 : 100 * r->s.service.explore_share);
     double watched_s = manager_watchdog_s(),
            turn_s = watched_s > 0 ? watched_s / 4 : 3600;
     bool asked = false; /* a reload that waits; it reads the file when its turn comes */

@@ -72,7 +72,7 @@ static int added_part_open(void **self, struct service *s, const void *cfg, stru
     struct added_cfg how = {.max = a->cfg.max,
                             .experts = a->cfg.experts,
                             .gate = a->cfg.gate,
-                            .learn = s->cfg.learn,
+                            .learn = s->cfg.learn == LEARN_ON,
                             .online = s->cfg.online,
                             .dir = s->folder.lock >= 0 ? s->cfg.data_dir : NULL,
                             .log = s->cfg.log};

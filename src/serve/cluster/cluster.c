@@ -161,7 +161,10 @@ static int cluster_open(void **self, struct service *s, const void *settings,
     if (c->role == ROLE_LEARN) s->no_sessions = "this node learns: ask one that decides";
     c->read_at = -LEADER_S;
     cluster_node_name(c->node, cfg);
-    s->cfg.learn = c->role == ROLE_LEARN;
+    if (c->role == ROLE_LEARN)
+        s->cfg.learn = LEARN_ON;
+    else if (s->cfg.learn == LEARN_ON)
+        s->cfg.learn = LEARN_OFF;
 
     struct bus_nats_cfg nats = {.url = cfg->url,
                                 .creds = cfg->creds,

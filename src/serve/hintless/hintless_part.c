@@ -124,7 +124,7 @@ static void hintless_part_hint(struct qoe *qoe, void *self, void *worker)
 static void hintless_part_opened(void *self, const struct track_row *row)
 {
     const struct hintless_state *h = self;
-    if (!row->hinted) hintless_opened(h->hintless);
+    if (!row->hinted && !row->apart) hintless_opened(h->hintless);
 }
 
 static void hintless_part_asked(void *self, void *worker, const struct session_asked *a)
@@ -146,7 +146,7 @@ static void hintless_part_chunk(void *self, const struct track_row *row,
 static void hintless_part_closed(void *self, const struct track_row *row)
 {
     const struct hintless_state *h = self;
-    hintless_ended(h->hintless, row);
+    if (!row->apart) hintless_ended(h->hintless, row);
 }
 
 static void hintless_part_gone(void *self, const char *name)

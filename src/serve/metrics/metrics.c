@@ -214,6 +214,7 @@ static const struct {
     {cluster_figures, ""},
     {admit_figures, ""},
     {players_origin_figures, ""},
+    {trial_figures, ""},
     {HTTP, ""},
     {BUILD, "version"},
     {PROCESS, ""},
@@ -463,6 +464,7 @@ void metrics_put(struct emit *o, const struct metrics *m, const struct service_s
     put_learning(o, s, p);
     put_added(o, &parts->added);
     figure_put(o, hintless_figures, u);
+    figure_put(o, trial_figures, &parts->trial);
     figure_put(o, hintless_exam_figures, u);
     if (u->examined) figure_put(o, hintless_merge_exam_figures, u);
     if (parts->cluster.role != ROLE_STANDALONE)

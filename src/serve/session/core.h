@@ -81,7 +81,8 @@ struct service {
         others; /* receives trajectories of added experts; self NULL: none */
     struct curve *curve;
 
-    atomic_uint_fast64_t opened, closed, expired, conflicts, numeric, underway, abandoned;
+    atomic_uint_fast64_t opened, observed, closed, expired, conflicts, numeric, underway,
+        abandoned;
     atomic_bool draining;
     atomic_flag ticking; /* set by the thread that runs a tick; owns the two below */
     double prune_at;

@@ -20,8 +20,8 @@ enum {
     MEMORY_STEPS = 1048576,
 };
 
-const char *const service_by_words[BY_WAYS + 1] = {"router",   "default", "mean-hint",
-                                                   "identify", "merge",   NULL};
+const char *const service_by_words[BY_WAYS + 1] = {
+    "router", "default", "mean-hint", "identify", "merge", "arm", NULL};
 
 const char *service_by_name(enum service_by by)
 {

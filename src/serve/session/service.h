@@ -39,7 +39,9 @@
 #define SERVICE_ID 33   /* 32 hex digits and NUL */
 #define SERVICE_NAME 64 /* profile names: [a-z0-9_-], 1..63 */
 #define SERVICE_CONTENT 128
-#define SERVICE_ADDED 16 /* profiles that may have experts of their own */
+#define SERVICE_VIEWER 129 /* 128 bytes and NUL */
+#define SERVICE_TRIAL 24   /* names of trials and arms: [a-z0-9_-], 1..23 */
+#define SERVICE_ADDED 16   /* profiles that may have experts of their own */
 /* Limits of settings, for service_check and the options. */
 #define SERVICE_BATCH_MAX 8192 /* steps: half of the learner's capacity */
 #define SERVICE_TTL_MAX_S 1e6
@@ -59,6 +61,9 @@ struct service_parts {
     struct entropy entropy; /* of ids and keys */
 };
 
+/* on: explore and learn. observe: players keep their own rules, unless a session asks for decisions. */
+enum service_learn { LEARN_OFF, LEARN_ON, LEARN_OBSERVE };
+
 struct service_cfg {
     const char *data_dir;    /* NULL: nothing is stored (tests, emulate in process) */
     const char *policy_path; /* initial weights unless data_dir has a newer checkpoint */
@@ -67,7 +72,7 @@ struct service_cfg {
         secret; /* false; true: a secret of data_dir or of the process keys the draws, so that seed
                   * and session key do not reveal them */
     double explore_share; /* 0.2: share of sessions that sample and train the policy */
-    bool learn;
+    enum service_learn learn;           /* LEARN_ON */
     char default_profile[SERVICE_NAME]; /* "standard": for sessions without a hint */
     /* Ceilings (qoe.h) of profiles in points without ceilings of their own, and of sessions with
      * weights of their own. 0: none. */
@@ -120,6 +125,9 @@ void service_worker_stages(struct service_worker *w, struct stages *stages);
 void service_worker_from(struct service_worker *w, uint64_t from, uint64_t network);
 
 /* ---- sessions ---- */
+/* observe: the player decides by its own rules; the daemon stores what it would have decided. */
+enum session_mode { SESSION_DEFAULT, SESSION_DECIDE, SESSION_OBSERVE };
+
 struct session_open {
     char profile[SERVICE_NAME]; /* "": no name given */
     bool has_mu;                /* own weights in qoe, of any utility; excludes profile */
@@ -143,11 +151,22 @@ struct session_open {
     bool has_next_quality; /* of chunk 0 */
     int n_next_quality;
     double next_quality[VIEW_LEVELS]; /* NaN: unknown */
+    enum session_mode mode;           /* default: as the settings or a trial say */
+    char viewer
+        [SERVICE_VIEWER]; /* names the viewer for a trial; never stored. "": unknown */
 };
 
 /* How a decision was made. Part of a step, so that a repeat gets the same answer. */
-enum service_by { BY_ROUTER, BY_DEFAULT, BY_MEAN_HINT, BY_IDENTITY, BY_MERGE, BY_WAYS };
-/* "router", "default", "mean-hint", "identify", "merge"; ends with NULL. */
+enum service_by {
+    BY_ROUTER,
+    BY_DEFAULT,
+    BY_MEAN_HINT,
+    BY_IDENTITY,
+    BY_MERGE,
+    BY_ARM,
+    BY_WAYS
+};
+/* "router", "default", "mean-hint", "identify", "merge", "arm"; ends with NULL. */
 extern const char *const service_by_words[BY_WAYS + 1];
 const char *service_by_name(enum service_by by);
 
@@ -160,8 +179,9 @@ struct answer {
     int expert; /* that decided; -1: none, mode "fallback", or all of them, mode "merge" */
     double prob[VIEW_LEVELS]; /* the distribution in use */
     double value, entropy;
-    bool sampled; /* mode: "sample", else "greedy" */
-    bool guarded; /* levels were withheld: abr/deciders/first_level.h */
+    bool sampled;  /* mode: "sample", else "greedy" */
+    bool guarded;  /* levels were withheld: abr/deciders/first_level.h */
+    bool observed; /* mode "observe": the player decides */
     enum service_by by;
 };
 
@@ -172,7 +192,9 @@ struct session_opened {
     struct qoe qoe;
     uint64_t key;
     bool explores;
-    struct answer first; /* chunk 0 */
+    bool observed; /* the player decides by its own rules */
+    char trial[SERVICE_TRIAL], arm[SERVICE_TRIAL]; /* "": in no trial */
+    struct answer first;                           /* chunk 0 */
 };
 
 int service_open(struct session_opened *out, struct service *s, struct service_worker *w,
@@ -368,6 +390,11 @@ struct service_stats {
     double forecast_margin[CAUTION_LINKS];
     int networks;                            /* known (networks.h) */
     double startup_bounds_s[VIEWING_BOUNDS]; /* of viewing.startup */
+    uint64_t observed_opened;                /* sessions */
+    struct service_observed {
+        double kbps_sum;
+        struct viewing_sums viewing;
+    } observed; /* of observed sessions, which no profile counts */
     int n_profiles;
     struct service_profile_stats {
         char name[SERVICE_NAME];

@@ -13,7 +13,7 @@ static const double DAY_S = 86400;
 struct service_cfg service_cfg_default(void)
 {
     return (struct service_cfg){.explore_share = .2,
-                                .learn = true,
+                                .learn = LEARN_ON,
                                 .default_profile = "standard",
                                 .stall_ratio_max = .01,
                                 .startup_max_s = 3,
@@ -26,7 +26,8 @@ struct service_cfg service_cfg_default(void)
                                 .online = online_cfg_default()};
 }
 
-static const char *const SWITCH[] = {"off", "on", NULL};
+static const char *const LEARN[] = {"off", "on", "observe",
+                                    NULL}; /* enum service_learn */
 static const char *const DURABILITY[] = {"window", "strict", NULL};
 
 #define ROW(member) FIELD(struct service_cfg, member)
@@ -52,8 +53,10 @@ const struct field service_fields[] = {
 
     {"policy", "FILE", "weights to start from (default: the shipped ones)",
      ROW(policy_path), .group = "learning"},
-    {"learn", "on|off", "learn from the sessions that explore", ROW(learn),
-     .words = SWITCH},
+    {"learn", "MODE",
+     "on: learn from the sessions that explore; off: decide with fixed weights; observe: "
+     "players keep their own rules, and the daemon stores what it would have decided",
+     ROW(learn), .words = LEARN},
     {"explore", "SHARE",
      "share of the sessions that explore: their levels are drawn from the policy",
      ROW(explore_share), .lo = 0, .hi = 1, .flags = FIELD_LIVE},

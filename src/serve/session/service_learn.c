@@ -152,7 +152,7 @@ int service_open_policy(struct service *s, struct err *e)
     s->published = published_new(published, service_now(s), score, e);
     if (!s->published) goto out;
     rc = 0;
-    if (!s->cfg.learn) goto out;
+    if (s->cfg.learn != LEARN_ON) goto out;
 
     rc = s->bus.self ? 0 : open_bus(s, e);
     if (rc) goto out;
@@ -314,6 +314,8 @@ void service_stats(struct service_stats *out, struct service *s)
     memcpy(out->startup_bounds_s, viewing_bounds_s, sizeof out->startup_bounds_s);
     struct session_stats ss;
     sessions_stats(&ss, s->sessions);
+    out->observed_opened = atomic_load(&s->observed);
+    out->observed = (struct service_observed){ss.observed.kbps_sum, ss.observed.viewing};
     out->sessions_live = ss.live;
     out->decisions = ss.decisions;
     out->repeats = ss.repeats;

@@ -81,6 +81,9 @@ static int restore_session(void *ctx, const struct track_row *stored,
         p.qoe.utility != row.qoe.utility)
         slot = PROFILES_SLOT_CUSTOM;
     row.slot = (uint8_t)slot;
+    for (int i = 0; i < parts_n(); i++)
+        if (parts_at(i)->assigned) parts_at(i)->assigned(s->part[i], &row);
+    row.apart |= row.observed;
     row.tag = service_tag(s, &row);
 
     /* the clock may have been set: every session keeps at least half of its ttl */

@@ -54,7 +54,8 @@ static void report_to_parts(struct service *s, const struct changes *c)
 {
     for (int p = 0; p < parts_n(); p++) {
         const struct part *part = parts_at(p);
-        for (int i = 0; part->chunk && i < c->n && c->unhinted && c->rewards; i++)
+        bool chunk = part->chunk && c->unhinted && c->rewards && !c->outcome.apart;
+        for (int i = 0; i < c->n && chunk; i++)
             if (c->step[i].ord == c->rewarded)
                 part->chunk(s->part[p], &c->row, &c->step[i]);
         if (part->closed && c->closed) part->closed(s->part[p], &c->row);
@@ -73,7 +74,7 @@ void service_deliver(struct service *s, struct changes *c, bool opened,
         writer_put_changes(s->writer, c, opened, id, staged ? &envelope : NULL,
                            SERVICE_RECORDS);
     sessions_stored(s->sessions, id);
-    if (c->rewards) {
+    if (c->rewards && !c->outcome.apart) {
         const struct track_outcome *o = &c->outcome;
         experience_outcome(s->experience, o);
         networks_first_chunk(s->networks, o->network, o->from, o->kbps);
@@ -135,6 +136,7 @@ static void verdict_on(struct verdict *out, struct service_worker *worker,
 {
     struct service *s = worker->service;
     struct view wary;
+    d->asked = d->view;
     d->view = view_wary(&wary, s, d);
     d->decider = &worker->decider;
     d->whose = "policy";
@@ -215,13 +217,19 @@ static int make_row(struct track_row *row, struct service_worker *w,
         for (int i = 0; i < parts_n() && !row->hinted; i++)
             if (parts_at(i)->hint) parts_at(i)->hint(&row->qoe, s->part[i], w->desk[i]);
     }
-    row->tag = service_tag(s, row);
     if (!in->has_key)
         rc = entropy_draw(&s->cfg.parts.entropy, &row->key, sizeof row->key, e);
     row->network = w->network;
     row->from = w->from ? w->from : rng_u64_at(~s->cfg.seed, row->key, 0) | 1;
+    row->observed = in->mode == SESSION_OBSERVE ||
+                    (in->mode == SESSION_DEFAULT && s->cfg.learn == LEARN_OBSERVE);
+    for (int i = 0; i < parts_n() && !rc; i++)
+        if (parts_at(i)->assign) parts_at(i)->assign(s->part[i], row, in);
+    row->apart |= row->observed;
+    row->tag = service_tag(s, row);
     /* a session without a hint has no reward function to learn from */
-    row->explores = row->hinted && chosen_to_explore(s, row->key);
+    row->explores = row->hinted && !row->apart && !row->arm.trial[0] &&
+                    chosen_to_explore(s, row->key);
     return rc;
 }
 
@@ -255,6 +263,8 @@ int service_open(struct session_opened *out, struct service *s, struct service_w
                                       .slot = row.slot,
                                       .network = row.network,
                                       .explores = row.explores,
+                                      .trial = row.arm.own ? row.arm.number : 0,
+                                      .arm = row.arm.index,
                                       .u = draw(s, row.explores, row.key, 0)});
         stages_end(w->stages, STAGE_POLICY);
         track_changes_clear(&w->changes);
@@ -266,6 +276,7 @@ int service_open(struct session_opened *out, struct service *s, struct service_w
     }
     service_deliver(s, &w->changes, true, row.id);
     atomic_fetch_add(&s->opened, 1);
+    if (row.observed) atomic_fetch_add(&s->observed, 1);
     for (int i = 0; i < parts_n(); i++)
         if (parts_at(i)->opened) parts_at(i)->opened(s->part[i], &row);
     rc = settle(s, row.id, e);
@@ -278,6 +289,9 @@ int service_open(struct session_opened *out, struct service *s, struct service_w
     out->qoe = row.qoe;
     out->key = row.key;
     out->explores = row.explores;
+    out->observed = row.observed;
+    memcpy(out->trial, row.arm.trial, sizeof out->trial);
+    memcpy(out->arm, row.arm.name, sizeof out->arm);
     return 0;
 }
 
@@ -306,6 +320,8 @@ int service_ask(struct answer *out, struct service *s, struct service_worker *w,
                                .slot = ticket.slot,
                                .network = ticket.network,
                                .explores = ticket.explores,
+                               .trial = ticket.trial,
+                               .arm = ticket.arm,
                                .u = draw(s, ticket.explores, ticket.key, q->chunk)});
         stages_end(w->stages, STAGE_POLICY);
         track_changes_clear(&w->changes);
@@ -314,7 +330,7 @@ int service_ask(struct answer *out, struct service *s, struct service_worker *w,
         kept = rc == 0;
     } while (rc == 1);
 
-    for (int i = 0; i < parts_n() && kept; i++)
+    for (int i = 0; i < parts_n() && kept && !ticket.apart; i++)
         if (parts_at(i)->asked)
             parts_at(i)->asked(
                 s->part[i], w->desk[i],
@@ -342,7 +358,7 @@ int service_underway(struct underway_out *out, struct service *s, const char *se
 
     const struct underway u = {in->level, (double)in->bytes, in->elapsed_s, in->buffer_s};
     int level = in->level;
-    if (!ticket.explores) {
+    if (!ticket.explores && !ticket.apart) {
         experience_apply(&view, s->experience, ticket.slot);
         level = abandon_level(&view, &u);
     }
@@ -479,6 +495,9 @@ static void fill_history(struct history *out, const struct track_row *row)
     p->qoe = row->qoe;
     p->key = row->key;
     p->explores = row->explores;
+    p->observed = row->observed;
+    memcpy(p->trial, row->arm.trial, sizeof p->trial);
+    memcpy(p->arm, row->arm.name, sizeof p->arm);
 }
 
 int service_history_settle(struct service *s, struct err *e)

@@ -20,7 +20,6 @@ struct entry {
     struct track track;
     struct entry *older, *newer; /* neighbours in its queue */
     int unstored;                /* strict: operations not yet in the store's queue */
-    struct viewing viewing;      /* fills the room that unstored leaves in 16 bytes */
 };
 
 /* Doubly linked, longest idle first. */
@@ -149,7 +148,7 @@ static struct entry *place_entry(struct shard *h, const struct track_row *row)
     }
     if (t) {
         track_init(&t->track, row);
-        t->viewing = (struct viewing){0};
+        t->track.row.seen = (struct viewing){0};
         t->unstored = 0;
     }
     return t;
@@ -158,23 +157,26 @@ static struct entry *place_entry(struct shard *h, const struct track_row *row)
 /* ---- counts ---- */
 
 /* What the viewer saw: an operation has at most one outcome. */
-static void count_viewing(struct session_slot *slot, struct entry *t,
-                          const struct changes *c)
+static void count_viewing(struct session_slot *slot, struct entry *t, struct changes *c)
 {
     const struct track_row *row = &t->track.row;
     for (int i = 0; i < c->n && c->rewards; i++)
         if (c->step[i].ord == c->rewarded)
-            viewing_chunk(&t->viewing, &slot->viewing, row, &c->step[i]);
-    if (c->closed) viewing_end(&t->viewing, &slot->viewing, &row->qoe);
+            viewing_chunk(&t->track.row.seen, &slot->viewing, row, &c->step[i]);
+    if (!c->closed) return;
+    viewing_end(&t->track.row.seen, &slot->viewing, &row->qoe);
+    c->row.seen = row->seen;
 }
 
 static void count_changes(struct sessions *s, struct shard *h, struct entry *entry,
                           struct changes *c)
 {
     const struct track *t = &entry->track;
-    struct session_slot *slot = &h->stats.slot[t->row.slot];
+    bool observed = t->row.observed;
+    struct session_slot *slot =
+        observed ? &h->stats.observed : &h->stats.slot[t->row.slot];
     h->stats.rewards += (uint64_t)c->rewards;
-    h->stats.not_followed += (uint64_t)c->not_followed;
+    if (!observed) h->stats.not_followed += (uint64_t)c->not_followed;
     h->stats.starved += c->starved;
     slot->rewards += (uint64_t)c->rewards;
     slot->reward_sum += c->reward_sum;
@@ -216,6 +218,7 @@ void sessions_stats(struct session_stats *out, struct sessions *s)
         out->starved += a.starved;
         for (int k = 0; k < SERVICE_PROFILE_STATS; k++)
             slot_add(&out->slot[k], &a.slot[k]);
+        slot_add(&out->observed, &a.observed);
     }
 }
 
@@ -319,8 +322,8 @@ int sessions_open(struct answer *first, struct sessions *s, struct track_row *ro
 /* Adds what the viewer has seen of the session to the view of a decision. */
 static void view_seen(struct view *view, const struct entry *t)
 {
-    view->stalled_s += (double)t->viewing.stall_s;
-    view->played_s += (double)t->viewing.played_s;
+    view->stalled_s += (double)t->track.row.seen.stall_s;
+    view->played_s += (double)t->track.row.seen.played_s;
 }
 
 static void ticket_of(struct session_ticket *out, const struct entry *t)
@@ -333,6 +336,9 @@ static void ticket_of(struct session_ticket *out, const struct entry *t)
     out->slot = row->slot;
     out->explores = row->explores;
     out->hinted = row->hinted;
+    out->apart = row->apart;
+    out->arm = row->arm.index;
+    out->trial = row->arm.own ? row->arm.number : 0;
     if (!out->hinted) memcpy(out->content_id, row->content_id, SERVICE_CONTENT);
 }
 
@@ -548,7 +554,7 @@ int sessions_restore(struct sessions *s, const struct track_row *row,
                        s->max);
     for (int i = 0; i < n && !rc; i++) {
         rc = track_restore(&t->track, &h->steps, &steps[i], e);
-        viewing_restore(&t->viewing, row, &steps[i]);
+        viewing_restore(&t->track.row.seen, row, &steps[i]);
     }
     if (t && rc) remove_entry(h, t);
     if (!rc) {

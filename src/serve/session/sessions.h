@@ -45,7 +45,9 @@ struct session_ticket {
     uint32_t changes;
     uint64_t key, network;
     uint8_t tag; /* of the row: selects the weights that decide */
-    bool explores, hinted;
+    bool explores, hinted, apart;
+    uint8_t arm;                      /* of the trial */
+    uint32_t trial;                   /* struct track_arm: number, if own; 0: none */
     uint8_t slot;                     /* of the statistics */
     char content_id[SERVICE_CONTENT]; /* of a session without a hint */
 };
@@ -108,7 +110,7 @@ struct session_stats {
         double reward_sum, kbps_sum;
         struct viewing_sums viewing;
         uint64_t expert[16];
-    } slot[SERVICE_PROFILE_STATS];
+    } slot[SERVICE_PROFILE_STATS], observed; /* observed sessions, which no slot counts */
 };
 void sessions_stats(struct session_stats *out, struct sessions *s);
 /* Moves the counts and sessions of a slot to PROFILES_SLOT_CUSTOM. So the slot's next owner starts at

@@ -33,6 +33,7 @@ void track_answer(struct answer *out, const struct step *s, const struct track_r
                            .entropy = (double)s->entropy,
                            .sampled = s->flags & STEP_SAMPLED,
                            .guarded = s->flags & STEP_GUARDED,
+                           .observed = row->observed,
                            .by = track_by(s)};
     window_spread(out->prob, row->levels, s->seen, s->prob);
 }
@@ -341,7 +342,8 @@ static void put_outcome(struct track_outcome *out, const struct track *t,
                                   .slot = row->slot,
                                   .decided = s->flags & STEP_DECIDED,
                                   .followed = s->flags & STEP_FOLLOWED,
-                                  .first = s->last_level < 0};
+                                  .first = s->last_level < 0,
+                                  .apart = row->apart};
     if (out->first && out->decided && s->chunk == 0) out->network = row->network;
     if (in_order) out->kbps = s->bytes * 8e-3 / s->download_s;
 }

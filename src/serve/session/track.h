@@ -18,7 +18,7 @@
  * made, from which the critic bootstraps. It is terminal if the last chunk of the video was followed
  * and reported, or the player reports the end.
  *
- * Memory. 352 bytes per step and 1,112 per session. Steps come from a pool. A session keeps its
+ * Memory. 352 bytes per step and 1,216 per session. Steps come from a pool. A session keeps its
  * pool->keep newest steps and its open trajectory. If the pool is empty it gives up its own oldest.
  *
  * Threads: not shared; the caller holds the lock of the session's shard. No allocation. */
@@ -27,10 +27,12 @@
 
 #include "serve/session/service.h"
 #include "serve/session/traj.h"
+#include "serve/session/viewing.h"
 
 #define TRACK_ID 16       /* bytes */
 #define TRACK_KEEP 4      /* newest steps to which questions and outcomes are matched */
 #define TRACK_MEMORY 4096 /* steps kept for the history without a store */
+#define TRACK_NAME SERVICE_TRIAL
 
 enum step_flag {
     STEP_DECIDED = 1,   /* answered here */
@@ -65,6 +67,23 @@ struct step {
     double at; /* last change, s since the epoch */
 };
 
+/* A session's place in a trial (serve/trial/trial_run.h). */
+enum track_assigned {
+    TRACK_COUNTED,   /* counts in the trial's comparison */
+    TRACK_AGAIN,     /* its viewer had a session of the trial before */
+    TRACK_FELL_BACK, /* its arm was stopped: decided as without a trial */
+};
+struct track_arm {
+    char trial[TRACK_NAME], name[TRACK_NAME]; /* "": in no trial */
+    uint64_t unit;    /* keyed hash of the viewer or session that was assigned */
+    uint8_t network;  /* kind of network before the assignment */
+    uint8_t assigned; /* enum track_assigned */
+    /* not stored */
+    uint8_t index;   /* of the arm */
+    bool own;        /* its arm or the control has rules or weights of its own */
+    uint32_t number; /* of the trial in this process; 0: none runs it */
+};
+
 /* The constants of a session; the store's row. */
 struct track_row {
     uint8_t id[TRACK_ID];
@@ -83,7 +102,11 @@ struct track_row {
     bool has_mu, has_key, hinted, explores;
     bool closed, terminal;
     bool labelled; /* without a hint, but `profile` was reported at its end */
+    bool observed; /* the player decides by its own rules */
+    struct track_arm arm;
+    struct viewing seen; /* of a closed session */
     /* not stored */
+    bool apart; /* observed, or decided by an arm of a trial: nothing learns from it */
     uint16_t followed; /* chunks fetched as decided, among the known steps */
     uint64_t from;     /* hash of the client's address; 0: unknown after a restart */
     uint64_t network;  /* of its network (networks.h); 0: unknown */
@@ -130,6 +153,7 @@ struct track_outcome {
     uint8_t slot;
     bool decided, followed; /* by the daemon; by the player */
     bool first;             /* of the session: the wait is no stall */
+    bool apart;             /* nothing learns from the session */
 };
 
 /* The changes of an operation: copied out under the lock, passed to store and learner after it. Large;

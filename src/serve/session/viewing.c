@@ -22,10 +22,15 @@ static enum viewing_by viewing_by(const struct step *s)
     return s->flags & STEP_DECIDED ? VIEWING_OTHER_LEVEL : VIEWING_PLAYER;
 }
 
+static double viewing_wait_s(const struct step *s)
+{
+    return fmax(s->rebuffer_s, s->download_s);
+}
+
 static void count_startup(struct viewing_sums *sums, const struct qoe *k,
                           const struct step *s)
 {
-    double wait_s = fmax(s->rebuffer_s, s->download_s);
+    double wait_s = viewing_wait_s(s);
     int i = 0;
     while (i < VIEWING_BOUNDS && wait_s > viewing_bounds_s[i])
         i++;
@@ -37,8 +42,17 @@ static void count_startup(struct viewing_sums *sums, const struct qoe *k,
 void viewing_restore(struct viewing *v, const struct track_row *row, const struct step *s)
 {
     if (!(s->flags & STEP_REPORTED)) return;
-    if (!viewing_starts(s)) v->stall_s += (float)s->rebuffer_s;
+    if (viewing_starts(s)) {
+        v->startup_s = (float)viewing_wait_s(s);
+        v->started = true;
+    } else {
+        v->stall_s += (float)s->rebuffer_s;
+        v->switches += s->level != s->last_level;
+    }
     v->played_s += (float)row->chunk_s;
+    v->points += (float)track_seen(row, s, s->level).points;
+    v->reward += (float)s->reward;
+    v->chunks++;
     v->above_lowest |= s->level > 0;
 }
 

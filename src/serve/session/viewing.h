@@ -13,7 +13,8 @@
  * A chunk is decided by the daemon, or fetched at another level than the daemon decided (also when the
  * daemon abandoned it), or decided by the player alone, for instance while the daemon was unreachable.
  *
- * After a restart a session goes on with the steps that were restored; the sums begin at 0.
+ * After a restart the sums of profiles begin at 0. A session of a trial continues with all its steps,
+ * another one with its newest.
  *
  * Threads: not shared; the caller holds the lock of the session's shard. No allocation. */
 #ifndef SERVE_VIEWING_H
@@ -37,7 +38,11 @@ extern const double viewing_bounds_s[VIEWING_BOUNDS];
 /* A session. */
 struct viewing {
     float stall_s, played_s;
+    float startup_s;      /* of a session that `started` */
+    float points, reward; /* sums over its chunks */
+    uint32_t chunks, switches;
     bool above_lowest; /* a chunk was above the lowest level */
+    bool started;      /* the wait for its first picture is known */
 };
 
 /* Sums; each only grows. */

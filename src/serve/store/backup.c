@@ -90,6 +90,7 @@ static int copy_all(struct backup_job *j, struct err *e)
     if (!rc) rc = copy_added(j, e);
     if (!rc) rc = copy_file(j, "untagged.state", e);
     if (!rc) rc = copy_file(j, "experience.state", e);
+    if (!rc) rc = copy_file(j, "trial.state", e);
     if (!rc) rc = copy_file(j, "secret", e);
     return rc;
 }

@@ -33,6 +33,7 @@ int folder_open(struct folder *f, const char *dir, struct err *e)
     if (!rc) rc = file_path(f->hintless, dir, "untagged.state", e);
     if (!rc) rc = file_path(f->secret, dir, "secret", e);
     if (!rc) rc = file_path(f->experience, dir, "experience.state", e);
+    if (!rc) rc = file_path(f->trial, dir, "trial.state", e);
     if (rc) return rc;
 
     f->used = !access(f->db, F_OK);

@@ -5,6 +5,7 @@
  *   secret                    makes draws unpredictable (decide.h): 32 hex digits, 0600
  *   untagged.state            what was learned about viewers without a hint (hintless.h)
  *   experience.state          what was seen of links and stalls (experience.h)
+ *   trial.state               a trial's plan, phase and stopped arms (serve/trial/trial_run.h)
  *   lock                      held by the daemon that uses the folder
  *
  * A damaged checkpoint is kept as policy.safetensors.bad. Then the one before is used, or the policy
@@ -35,7 +36,7 @@ struct folder {
     bool used;                  /* a daemon was here before */
     char from[FOLDER_PATH + 8]; /* the file that folder_policy read; cut when longer */
     char db[FOLDER_PATH], policy[FOLDER_PATH], hintless[FOLDER_PATH], secret[FOLDER_PATH],
-        experience[FOLDER_PATH];
+        experience[FOLDER_PATH], trial[FOLDER_PATH];
 };
 
 /* Makes the folder if it is not there. dir NULL: nothing is kept. */

@@ -79,6 +79,11 @@ struct store {
     int (*envelopes)(void *self,
                      int (*fn)(void *ctx, const struct bus_envelope *p, struct err *e),
                      void *ctx, struct err *e);
+    /* Calls fn for every session of that trial: the closed ones in the order of their end, then the
+     * open ones. NULL: the store keeps no trials. */
+    int (*trial)(void *self, const char *name,
+                 int (*fn)(void *ctx, const struct track_row *row, struct err *e),
+                 void *ctx, struct err *e);
     /* Called after a write, by the thread that writes. ERR_IO: the disk may have no room for the
      * records that are acknowledged from now on. NULL: not known. */
     int (*room)(void *self, struct err *e);

@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <math.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -95,7 +96,21 @@ int store_sqlite_ask(int64_t *number, char *text, size_t size, sqlite3 *db,
     X(startup_max_s, REAL_LATER, KEPT, qoe.startup_max_s) \
     X(quality_from, INT_LATER, KEPT, quality_from) \
     X(quality, QUALITY, KEPT, )
-#define SESSION_TABLE(F, X) SESSION_SCHEMA_2(F, X) SESSION_SCHEMA_3(X)
+#define SESSION_SCHEMA_4(X)                  \
+    X(observed, INT_LATER, KEPT, observed)   \
+    X(trial, TEXT_LATER, KEPT, arm.trial)    \
+    X(arm, TEXT_LATER, KEPT, arm.name)       \
+    X(unit, KEY_LATER, KEPT, arm.unit)       \
+    X(network, INT_LATER, KEPT, arm.network) \
+    X(assigned, INT_LATER, KEPT, arm.assigned) \
+    X(startup_s, STARTUP, NEW, seen)         \
+    X(stall_s, FLOAT_LATER, NEW, seen.stall_s) \
+    X(played_s, FLOAT_LATER, NEW, seen.played_s) \
+    X(points, FLOAT_LATER, NEW, seen.points) \
+    X(reward, FLOAT_LATER, NEW, seen.reward) \
+    X(chunks_seen, COUNT_LATER, NEW, seen.chunks) \
+    X(switches, COUNT_LATER, NEW, seen.switches)
+#define SESSION_TABLE(F, X) SESSION_SCHEMA_2(F, X) SESSION_SCHEMA_3(X) SESSION_SCHEMA_4(X)
 #define STEP_SCHEMA_2(F, X)                  \
     F(session, OWNER, KEPT, )                \
     X(ord, INT, KEPT, ord)                   \
@@ -158,6 +173,11 @@ int store_sqlite_ask(int64_t *number, char *text, size_t size, sqlite3 *db,
 #define DECLARE_REAL_LATER "REAL"
 #define DECLARE_INT_LATER "INTEGER"
 #define DECLARE_QUALITY "TEXT"
+#define DECLARE_TEXT_LATER "TEXT"
+#define DECLARE_KEY_LATER "INTEGER"
+#define DECLARE_COUNT_LATER "INTEGER"
+#define DECLARE_FLOAT_LATER "REAL"
+#define DECLARE_STARTUP "REAL"
 #define DECLARE_POINTS "BLOB"
 #define DECLARE_CEILING "REAL"
 
@@ -178,6 +198,15 @@ int store_sqlite_ask(int64_t *number, char *text, size_t size, sqlite3 *db,
 #define BIND_OWNER(m) sqlite3_bind_blob(st, i, id, TRACK_ID, SQLITE_STATIC)
 #define BIND_REAL_LATER BIND_REAL
 #define BIND_INT_LATER BIND_INT
+#define BIND_TEXT_LATER(m)                                       \
+    (r->m[0] ? sqlite3_bind_text(st, i, r->m, -1, SQLITE_STATIC) \
+             : sqlite3_bind_null(st, i))
+#define BIND_KEY_LATER BIND_INT
+#define BIND_COUNT_LATER BIND_INT
+#define BIND_FLOAT_LATER BIND_REAL
+#define BIND_STARTUP(m)                                                \
+    (r->m.started ? sqlite3_bind_double(st, i, (double)r->m.startup_s) \
+                  : sqlite3_bind_null(st, i))
 #define BIND_QUALITY(m) bind_levels(st, i, r->points, r->levels)
 #define BIND_POINTS(m) bind_points(st, i, &r->m)
 #define BIND_CEILING(m) \
@@ -202,6 +231,13 @@ int store_sqlite_ask(int64_t *number, char *text, size_t size, sqlite3 *db,
 #define READ_OWNER(m) (void)0 /* the caller asked for it */
 #define READ_REAL_LATER READ_REAL
 #define READ_INT_LATER(m) r->m = (uint8_t)sqlite3_column_int(st, i)
+#define READ_TEXT_LATER READ_TEXT
+#define READ_KEY_LATER(m) r->m = (uint64_t)sqlite3_column_int64(st, i)
+#define READ_COUNT_LATER(m) r->m = (uint32_t)sqlite3_column_int64(st, i)
+#define READ_FLOAT_LATER(m) r->m = (float)sqlite3_column_double(st, i)
+#define READ_STARTUP(m)                                       \
+    r->m.started = sqlite3_column_type(st, i) != SQLITE_NULL; \
+    r->m.startup_s = (float)sqlite3_column_double(st, i)
 #define READ_QUALITY(m) rc = rc ? rc : read_quality(r, st, i, e)
 #define READ_POINTS(m)                             \
     if (sqlite3_column_type(st, i) != SQLITE_NULL) \
@@ -398,11 +434,16 @@ static int read_step(struct step *r, sqlite3_stmt *st, struct err *e)
 #define DECLARED_X(name, type, kept, member) ", " #name " " DECLARE_##type
 #define DECLARED(TABLE) TABLE(DECLARED_F, DECLARED_X)
 
+#define TRIAL_INDEX_SQL                                         \
+    "CREATE INDEX sessions_trial ON sessions(trial, closed_at)" \
+    " WHERE trial IS NOT NULL;"
+
 /* clang-format off */
 /* In the order of a file that was upgraded. */
 static const char TABLES_SQL[] =
     "CREATE TABLE sessions(" DECLARED(SESSION_SCHEMA_2) ", crc INTEGER"
-    SESSION_SCHEMA_3(DECLARED_X) ") WITHOUT ROWID;"
+    SESSION_SCHEMA_3(DECLARED_X) SESSION_SCHEMA_4(DECLARED_X) ") WITHOUT ROWID;"
+    TRIAL_INDEX_SQL
     "CREATE INDEX sessions_live ON sessions(opened_at) WHERE NOT closed;"
     "CREATE INDEX sessions_closed ON sessions(closed_at) WHERE closed;"
     "CREATE TABLE steps(" DECLARED(STEP_SCHEMA_2) ", crc INTEGER" STEP_SCHEMA_3(DECLARED_X)
@@ -481,6 +522,7 @@ enum statement {
     SQL_GET_PROFILES,
     SQL_GET_VERSIONS,
     SQL_GET_ENVELOPES,
+    SQL_GET_TRIAL,
     SQL_STATEMENTS,
 };
 
@@ -519,6 +561,8 @@ static const char *const STATEMENTS[SQL_STATEMENTS] = {
     [SQL_GET_VERSIONS] = "SELECT " VERSION_TABLE(
         NAME_F, NAME_X) " FROM policy_versions ORDER BY version DESC LIMIT ?",
     [SQL_GET_ENVELOPES] = "SELECT number, bytes FROM parcels ORDER BY number",
+    [SQL_GET_TRIAL] = "SELECT " SESSION_READ " FROM sessions WHERE trial = ?"
+                      " ORDER BY closed DESC, closed_at, id",
 };
 
 /* ---- checksums: SQLite sees pages that do not fit together, but not a number that changed ---- */
@@ -563,6 +607,8 @@ int store_sqlite_sound(sqlite3 *db, const char *path, struct err *e)
     " lower(hex(session)) FROM steps WHERE crc <> crc_of(" columns ") LIMIT 1"
     static const char *const WRONG[][2] = {
         {WRONG_SESSION(SESSION_COLUMNS), WRONG_STEP(STEP_COLUMNS)},
+        {WRONG_SESSION(SESSION_SCHEMA_2(NAME_F, NAME_X) SESSION_SCHEMA_3(NAME_X)),
+         WRONG_STEP(STEP_COLUMNS)},
         {WRONG_SESSION(SESSION_SCHEMA_2(NAME_F, NAME_X)),
          WRONG_STEP(STEP_SCHEMA_2(NAME_F, NAME_X))}};
     int64_t version = 0;
@@ -573,7 +619,8 @@ int store_sqlite_sound(sqlite3 *db, const char *path, struct err *e)
         if (rc == SQLITE_ROW && version < 2) return 0; /* rows had no checksum */
         if (rc == SQLITE_ROW && !(rc = crc_register(db))) rc = SQLITE_DONE;
         for (int i = 0; i < 2 && rc == SQLITE_DONE; i++)
-            rc = store_sqlite_ask(NULL, found, sizeof found, db, WRONG[version < 3][i]);
+            rc = store_sqlite_ask(NULL, found, sizeof found, db,
+                                  WRONG[(version < 4) + (version < 3)][i]);
         if (rc == SQLITE_DONE) return 0;
     }
     if (rc != SQLITE_ROW) return store_sqlite_fail(path, db, rc, e);
@@ -897,6 +944,13 @@ static int db_history(void *self, struct track_row *row, double *last_at,
     return code;
 }
 
+/* The sums of a session of a trial are those of all its steps. */
+static int steps_wanted(const struct track_row *row)
+{
+    if (row->arm.trial[0]) return INT_MAX;
+    return row->explores ? STEPS_EXPLORING : STEPS_GREEDY;
+}
+
 static int db_live(void *self,
                    int (*fn)(void *ctx, const struct track_row *row,
                              const struct step *steps, int n, struct err *e),
@@ -910,11 +964,25 @@ static int db_live(void *self,
         struct step *steps = NULL;
         int n = 0;
         code = read_session(&row, st, e);
-        if (!code)
-            code = read_newest(d, row.id, row.explores ? STEPS_EXPLORING : STEPS_GREEDY,
-                               &steps, &n, e);
+        if (!code) code = read_newest(d, row.id, steps_wanted(&row), &steps, &n, e);
         if (!code && n) code = fn(ctx, &row, steps, n, e);
         free(steps);
+    }
+    return reading_end(d, st, rc, code, e);
+}
+
+static int db_trial(void *self, const char *name,
+                    int (*fn)(void *ctx, const struct track_row *row, struct err *e),
+                    void *ctx, struct err *e)
+{
+    struct db *d = self;
+    sqlite3_stmt *st = reading_begin(d, SQL_GET_TRIAL);
+    sqlite3_bind_text(st, 1, name, -1, SQLITE_STATIC);
+    int rc = SQLITE_DONE, code = 0;
+    while (!code && (rc = sqlite3_step(st)) == SQLITE_ROW) {
+        struct track_row row;
+        code = read_session(&row, st, e);
+        if (!code) code = fn(ctx, &row, e);
     }
     return reading_end(d, st, rc, code, e);
 }
@@ -1004,7 +1072,8 @@ static const char *const UPGRADES[STORE_SQLITE_SCHEMA + 1] = {
     [2] = ADD_COLUMN("sessions", "crc", "INTEGER") ADD_COLUMN("steps", "crc", "INTEGER"),
     [3] = SESSION_SCHEMA_3(ADD_SESSION) STEP_SCHEMA_3(ADD_STEP)
         PROFILE_SCHEMA_3(ADD_PROFILE),
-    [4] = ""}; /* ladders of more than LEVELS_SHORT levels, whose blobs are longer */
+    /* also ladders of more than LEVELS_SHORT levels, whose blobs are longer */
+    [4] = SESSION_SCHEMA_4(ADD_SESSION) TRIAL_INDEX_SQL};
 
 /* The version of a file of ours, 0 for an empty one. A file of another program or of a newer version is
  * refused. */
@@ -1152,6 +1221,7 @@ int store_sqlite_open(struct store *out, const struct store_sqlite_cfg *cfg,
                           .profiles = db_profiles,
                           .versions = db_versions,
                           .envelopes = db_envelopes,
+                          .trial = db_trial,
                           .room = db_room,
                           .tidy = db_tidy,
                           .free = db_free};

@@ -290,6 +290,7 @@ struct open_body {
     struct values v;
     int n_next;
     bool has_quality, has_height;
+    char mode[16];
 };
 static const struct field OPEN_WEIGHTS[] = WEIGHT_ROWS(struct open_body);
 #define ROW(member) FIELD(struct open_body, member)
@@ -314,8 +315,19 @@ static const struct field OPEN[] = {
      LENGTH(struct open_body, open.n_quality)},
     {"height", ROW(open.height), HAS(struct open_body, has_height),
      LENGTH(struct open_body, open.n_height)},
+    {"mode", ROW(mode)},
+    {"viewer", ROW(open.viewer)},
     {0}};
 #undef ROW
+
+static int open_mode(enum session_mode *out, const char *mode, struct err *e)
+{
+    *out = SESSION_DEFAULT;
+    if (!mode[0]) return 0;
+    *out = strcmp(mode, "observe") ? SESSION_DECIDE : SESSION_OBSERVE;
+    if (*out == SESSION_OBSERVE || !strcmp(mode, "decide")) return 0;
+    return err_field(e, ERR_INVALID, "mode", "must be decide or observe");
+}
 
 int wire_open(struct session_open *out, const char *body, size_t n, struct err *e)
 {
@@ -335,6 +347,7 @@ int wire_open(struct session_open *out, const char *body, size_t n, struct err *
         rc = check_count(b.open.n_quality, b.open.levels, "quality", e);
     if (!rc && b.has_height)
         rc = check_count(b.open.n_height, b.open.levels, "height", e);
+    if (!rc) rc = open_mode(&b.open.mode, b.mode, e);
     b.open.quality_from = b.has_quality ? QUALITY_LEVEL : QUALITY_CURVE;
     memcpy(out, &b.open, sizeof *out);
     return rc;

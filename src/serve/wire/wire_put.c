@@ -37,7 +37,9 @@ static void put_qoe(struct emit *o, const struct qoe *q)
 /* The way in which a decision was made, as text. */
 static const char *mode(const struct answer *a)
 {
+    if (a->observed) return "observe";
     if (a->by == BY_MERGE) return "merge";
+    if (a->by == BY_ARM && a->expert < 0) return "greedy";
     if (a->expert < 0) return "fallback";
     return a->sampled ? "sample" : "greedy";
 }
@@ -78,6 +80,14 @@ static void put_understood(struct emit *o, const char *profile, bool hinted,
     put_qoe(o, q);
 }
 
+/* The session's place in a trial. */
+static void put_arm(struct emit *o, const struct session_opened *s)
+{
+    if (!s->trial[0]) return;
+    put_string(o, "trial", s->trial);
+    put_string(o, "arm", s->arm);
+}
+
 void wire_put_opened(struct emit *o, const struct session_opened *s)
 {
     emit_open(o, '{');
@@ -85,6 +95,7 @@ void wire_put_opened(struct emit *o, const struct session_opened *s)
     put_answer(o, &s->first);
     put_understood(o, s->profile, s->hinted, &s->qoe);
     put_bool(o, "explores", s->explores);
+    put_arm(o, s);
     put_digits(o, "key", s->key);
     emit_close(o, '}');
 }
@@ -172,6 +183,8 @@ void wire_put_history_head(struct emit *o, const struct history *h)
     put_string(o, "session", h->opened.session);
     put_understood(o, h->opened.profile, h->opened.hinted, &h->opened.qoe);
     put_bool(o, "explores", h->opened.explores);
+    if (h->opened.observed) put_string(o, "mode", "observe");
+    put_arm(o, &h->opened);
     put_digits(o, "key", h->opened.key);
     emit_key(o, "ladder_kbps");
     emit_doubles(o, h->open.ladder_kbps, h->open.levels);
@@ -213,7 +226,7 @@ void wire_put_history_csv_head(struct emit *o)
     static const char names[] = "chunk,level,decided_level,kbps,buffer_s,reported,"
                                 "followed,sampled,bytes,download_s,"
                                 "rebuffer_s,reward,external,logp,expert,policy,"
-                                "quality\r\n";
+                                "quality,mode,trial,arm\r\n";
     emit_raw(o, names, sizeof names - 1);
 }
 
@@ -236,10 +249,12 @@ void wire_put_history_csv(struct emit *o, const struct history *h)
             emit_format_double(reward, s->reward);
         }
         if (s->has_external) emit_format_double(external, s->external);
-        emit_text(o, "%d,%s,%d,%s,%s,%d,%d,%d,%s,%s,%s,%s,%s,%s,%d,%" PRIu64 ",%s\r\n",
-                  s->chunk, level, s->decided_level, kbps, buffer, s->reported,
-                  s->followed, s->sampled, bytes, download, rebuffer, reward, external,
-                  logp, s->expert, s->policy, quality);
+        emit_text(
+            o, "%d,%s,%d,%s,%s,%d,%d,%d,%s,%s,%s,%s,%s,%s,%d,%" PRIu64 ",%s,%s,%s,%s\r\n",
+            s->chunk, level, s->decided_level, kbps, buffer, s->reported, s->followed,
+            s->sampled, bytes, download, rebuffer, reward, external, logp, s->expert,
+            s->policy, quality, h->opened.observed ? "observe" : "decide",
+            h->opened.trial, h->opened.arm);
     }
 }
 

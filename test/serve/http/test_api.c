@@ -104,7 +104,7 @@ static void described_path(char *out, size_t n, const char *pattern)
         snprintf(out, n, "%s", pattern);
 }
 
-enum { PARTS = 4 };          /* of a whole build */
+enum { PARTS = 5 };          /* of a whole build */
 static struct route *routes; /* of the core and of the parts */
 static int n_routes;
 

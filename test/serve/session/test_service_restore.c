@@ -49,7 +49,7 @@ static void age(const char *from, const char *to)
 {
     ck_assert_int_eq(service_commit(f.service, NULL), 0);
     served_kill(&f);
-    char sql[1500];
+    char sql[2500];
     snprintf(sql, sizeof sql,
              "UPDATE profiles SET name = '%s' WHERE name = '%s';"
              "UPDATE sessions SET profile = '%s' WHERE profile = '%s';"
@@ -65,6 +65,20 @@ static void age(const char *from, const char *to)
              "ALTER TABLE profiles DROP COLUMN mu_start;"
              "ALTER TABLE profiles DROP COLUMN stall_ratio_max;"
              "ALTER TABLE profiles DROP COLUMN startup_max_s;"
+             "DROP INDEX sessions_trial;"
+             "ALTER TABLE sessions DROP COLUMN observed;"
+             "ALTER TABLE sessions DROP COLUMN trial;"
+             "ALTER TABLE sessions DROP COLUMN arm;"
+             "ALTER TABLE sessions DROP COLUMN unit;"
+             "ALTER TABLE sessions DROP COLUMN network;"
+             "ALTER TABLE sessions DROP COLUMN assigned;"
+             "ALTER TABLE sessions DROP COLUMN startup_s;"
+             "ALTER TABLE sessions DROP COLUMN stall_s;"
+             "ALTER TABLE sessions DROP COLUMN played_s;"
+             "ALTER TABLE sessions DROP COLUMN points;"
+             "ALTER TABLE sessions DROP COLUMN reward;"
+             "ALTER TABLE sessions DROP COLUMN chunks_seen;"
+             "ALTER TABLE sessions DROP COLUMN switches;"
              "PRAGMA user_version = 2;",
              to, from, to, from);
     run_sql(sql);

@@ -88,6 +88,78 @@ TEST(profiles_are_understood)
     ck_assert_str_eq(e.field, "profile");
 }
 
+/* The player fetches other levels than the daemon decides; another session follows the daemon. */
+static void play_observed(const char *session, int level, int n)
+{
+    for (int k = 1; k < n; k++) {
+        struct question q = served_question(k, level);
+        struct answer a;
+        ck_assert_int_eq(service_ask(&a, f.service, f.worker, session, &q, NULL), 0);
+        ck_assert(a.observed && !a.sampled);
+    }
+    ck_assert_int_eq(service_close(f.service, session, NULL, NULL), 0);
+}
+
+TEST(an_observed_session_teaches_nothing_and_counts_apart)
+{
+    struct service_stats before, s;
+    service_stats(&before, f.service);
+    for (uint64_t key = 0; key < 40; key++) { /* half of them would explore */
+        struct session_open in = served_request(key, 48);
+        in.mode = SESSION_OBSERVE;
+        if (key % 2) in.profile[0] = '\0'; /* without a hint */
+        struct session_opened o;
+        ck_assert_int_eq(service_open(&o, f.service, f.worker, &in, NULL), 0);
+        ck_assert(o.observed && !o.explores && o.first.observed && !o.first.sampled);
+        struct underway_out out;
+        ck_assert_int_eq(service_underway(&out, f.service, o.session,
+                                          &(struct underway_in){0, 5, 1000, 30, 0}, NULL),
+                         0);
+        ck_assert_int_eq(out.level, 5); /* never abandons */
+        play_observed(o.session, 5, 12);
+    }
+    service_stats(&s, f.service);
+    ck_assert_uint_eq(s.observed_opened, 40);
+    ck_assert_uint_eq(s.observed.viewing.sessions, 40);
+    ck_assert_double_eq(s.observed.viewing.played_s, 40 * 11 * 4);
+    ck_assert_double_gt(s.observed.viewing.stall_s, 0);
+    ck_assert_uint_eq(s.not_followed, 0);
+    ck_assert_mem_eq(s.forecast_downloads, before.forecast_downloads,
+                     sizeof s.forecast_downloads);
+    ck_assert_mem_eq(s.forecast_margin, before.forecast_margin, sizeof s.forecast_margin);
+    ck_assert_int_eq(s.networks, 0);
+    for (int i = 0; i < s.n_profiles; i++) {
+        ck_assert_uint_eq(s.profile[i].rewards, 0);
+        ck_assert_double_eq(s.profile[i].stall_weight, before.profile[i].stall_weight);
+    }
+    ck_assert_uint_eq(served_parts(&f).hintless.sessions, 0);
+
+    /* the same chunks of a session that is decided do teach */
+    struct session_opened o = served_open(&f, 0, 48);
+    served_play(&f, &o, 12);
+    service_stats(&s, f.service);
+    ck_assert_uint_gt(
+        s.forecast_downloads[0] + s.forecast_downloads[1] + s.forecast_downloads[2], 0);
+    ck_assert_uint_eq(s.observed_opened, 40);
+}
+
+TEST(learn_observe_is_the_default_of_sessions)
+{
+    served_kill(&f);
+    f.cfg.learn = LEARN_OBSERVE;
+    served_start(&f);
+    struct session_open in = served_request(1, 48);
+    struct session_opened o;
+    ck_assert_int_eq(service_open(&o, f.service, f.worker, &in, NULL), 0);
+    ck_assert(o.observed);
+    in.mode = SESSION_DECIDE;
+    ck_assert_int_eq(service_open(&o, f.service, f.worker, &in, NULL), 0);
+    ck_assert(!o.observed);
+    struct service_stats s;
+    service_stats(&s, f.service);
+    ck_assert(!s.learning);
+}
+
 TEST(repeats_and_contradictions)
 {
     struct session_opened o = served_open(&f, 1, 48);
@@ -362,9 +434,11 @@ TEST(an_answer_allocates_nothing)
 
 SUITE_SET_UP(serve_session_service_session, 60, setup, teardown,
              a_session_opens_with_its_first_answer, profiles_are_understood,
-             repeats_and_contradictions, exploring_sessions_never_abandon,
-             bad_input_is_refused_and_changes_nothing, the_same_key_gets_the_same_answers,
-             a_drawn_key_is_in_the_answer, only_explorers_sample,
-             weights_that_overflow_fall_back, a_stateless_question_equals_the_sessions,
+             an_observed_session_teaches_nothing_and_counts_apart,
+             learn_observe_is_the_default_of_sessions, repeats_and_contradictions,
+             exploring_sessions_never_abandon, bad_input_is_refused_and_changes_nothing,
+             the_same_key_gets_the_same_answers, a_drawn_key_is_in_the_answer,
+             only_explorers_sample, weights_that_overflow_fall_back,
+             a_stateless_question_equals_the_sessions,
              the_history_shows_decisions_and_outcomes, closing_twice_is_one_close,
              an_answer_allocates_nothing);

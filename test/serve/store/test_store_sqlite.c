@@ -158,27 +158,6 @@ TEST(a_long_ladder_comes_back)
     s.free(s.self);
 }
 
-/* The same tables, but the rows of a longer ladder have longer blobs. */
-TEST(a_store_of_schema_3_goes_on)
-{
-    struct store s = must_open();
-    struct store_rec in[2] = {session_rec(1), step_rec(1, 0)};
-    ck_assert_int_eq(s.write(s.self, in, 2, NULL), 0);
-    s.free(s.self);
-    run_sql("PRAGMA user_version = 3");
-    s = must_open();
-    struct track_row row;
-    struct step *steps;
-    int n;
-    ck_assert_int_eq(
-        s.history(s.self, &row, &(double){0}, &steps, &n, in[0].row.id, 0, INT_MAX, NULL),
-        0);
-    ck_assert_mem_eq(&steps[0], &in[1].step, sizeof *steps);
-    free(steps);
-    s.free(s.self);
-    ck_assert_int_eq(ask_sql("PRAGMA user_version"), 4);
-}
-
 TEST(rows_come_back_to_the_last_bit)
 {
     struct store s = must_open();
@@ -570,8 +549,27 @@ TEST(a_flipped_bit_within_a_row_is_refused_at_the_start)
     free(whole);
 }
 
+/* What a store of schema 3 has not. */
+#define TO_SCHEMA_3                                 \
+    "DROP INDEX sessions_trial;"                    \
+    "ALTER TABLE sessions DROP COLUMN observed;"    \
+    "ALTER TABLE sessions DROP COLUMN trial;"       \
+    "ALTER TABLE sessions DROP COLUMN arm;"         \
+    "ALTER TABLE sessions DROP COLUMN unit;"        \
+    "ALTER TABLE sessions DROP COLUMN network;"     \
+    "ALTER TABLE sessions DROP COLUMN assigned;"    \
+    "ALTER TABLE sessions DROP COLUMN startup_s;"   \
+    "ALTER TABLE sessions DROP COLUMN stall_s;"     \
+    "ALTER TABLE sessions DROP COLUMN played_s;"    \
+    "ALTER TABLE sessions DROP COLUMN points;"      \
+    "ALTER TABLE sessions DROP COLUMN reward;"      \
+    "ALTER TABLE sessions DROP COLUMN chunks_seen;" \
+    "ALTER TABLE sessions DROP COLUMN switches;"    \
+    "PRAGMA user_version = 3;"
+
 /* What a store of schema 2 has not. */
 #define TO_SCHEMA_2                                     \
+    TO_SCHEMA_3                                         \
     "ALTER TABLE sessions DROP COLUMN mu_rise;"         \
     "ALTER TABLE sessions DROP COLUMN mu_start;"        \
     "ALTER TABLE sessions DROP COLUMN stall_ratio_max;" \
@@ -584,6 +582,9 @@ TEST(a_flipped_bit_within_a_row_is_refused_at_the_start)
     "ALTER TABLE profiles DROP COLUMN stall_ratio_max;" \
     "ALTER TABLE profiles DROP COLUMN startup_max_s;"   \
     "PRAGMA user_version = 2;"
+
+/* crc_of the row of a_store_of_schema_3_goes_on, as a program of schema 3 computes it */
+#define SCHEMA_3_CRC "2403599598"
 
 /* Rows as a program of schema 2 wrote them, with the checksums that it computed. */
 static void make_schema_2(void)
@@ -630,6 +631,90 @@ TEST(a_store_of_schema_2_goes_on)
         s.free(s.self);
         ck_assert_int_eq(ask_sql("PRAGMA user_version"), 4);
     }
+}
+
+/* A row with the checksum of schema 3, which a flipped bit makes wrong. A step of a short ladder is what it
+ * was. */
+TEST(a_store_of_schema_3_goes_on)
+{
+    struct store s = must_open();
+    const uint8_t id[TRACK_ID] = {1, 2, 3};
+    struct store_rec step = step_rec(1, 0);
+    memcpy(step.id, id, sizeof id);
+    ck_assert_int_eq(s.write(s.self, &step, 1, NULL), 0);
+    s.free(s.self);
+    run_sql(
+        TO_SCHEMA_3
+        "INSERT INTO sessions(id, key, profile, content_id, ladder_kbps, chunk_s, "
+        "chunks, buffer_max_s, mu_quality, mu_switch, mu_stall, utility, has_mu, "
+        "has_key, hinted, explores, opened_at, closed_at, closed, terminal, crc, "
+        "mu_rise, mu_start, stall_ratio_max, startup_max_s, quality_from, quality) "
+        "VALUES(x'01020300000000000000000000000000', 7, 'news', '', '300 750', 4.0, "
+        "48, 60.0, 1.0, 0.1, 4.3, 'points', 0, 1, 1, 0, 1.6e9, 1.7e9, 1, 0, " SCHEMA_3_CRC
+        ", 0.0, 1.0, 0.01, 3.0, 0, '40 60')");
+    struct store t = must_open();
+    struct track_row row;
+    struct step *steps;
+    int n;
+    ck_assert_int_eq(
+        t.history(t.self, &row, &(double){0}, &steps, &n, id, 0, INT_MAX, NULL), 0);
+    ck_assert_int_eq(n, 1);
+    ck_assert_mem_eq(&steps[0], &step.step, sizeof *steps);
+    free(steps);
+    ck_assert(!row.observed && !row.arm.trial[0] && !row.seen.started);
+    ck_assert_int_eq(row.seen.chunks, 0);
+    t.free(t.self);
+    ck_assert_int_eq(ask_sql("PRAGMA user_version"), 4);
+
+    run_sql("UPDATE sessions SET chunks = 49");
+    struct err e = {0};
+    struct store_sqlite_cfg cfg = {.path = path};
+    ck_assert_int_eq(store_sqlite_open(&t, &cfg, &e), ERR_CORRUPT);
+    ck_assert_ptr_nonnull(strstr(e.detail, "checksum"));
+}
+
+/* The sessions of one trial: closed ones in the order of their end, then open ones. */
+static int trial_seen(void *ctx, const struct track_row *row, struct err *e)
+{
+    (void)e;
+    char *at = (char *)ctx + strlen(ctx);
+    snprintf(at, 40, "%d:%s:%u:%.1f ", row->id[0], row->arm.name, row->seen.chunks,
+             (double)row->seen.startup_s);
+    return 0;
+}
+
+TEST(a_trial_finds_its_sessions)
+{
+    struct store s = must_open();
+    static const struct {
+        uint8_t id;
+        const char *trial, *arm;
+        double closed_at;
+    } ROWS[] = {{1, "spring", "a", 0},
+                {2, "spring", "b", 90},
+                {3, "spring", "a", 80},
+                {4, "autumn", "a", 70},
+                {5, "", "", 60}};
+    for (size_t i = 0; i < sizeof ROWS / sizeof *ROWS; i++) {
+        struct store_rec r = {.kind = STORE_SESSION};
+        r.row = (struct track_row){.id = {ROWS[i].id},
+                                   .levels = 2,
+                                   .ladder_kbps = {300, 750},
+                                   .quality_from = QUALITY_LEVEL,
+                                   .qoe = *qoe_standard()};
+        snprintf(r.row.arm.trial, sizeof r.row.arm.trial, "%s", ROWS[i].trial);
+        snprintf(r.row.arm.name, sizeof r.row.arm.name, "%s", ROWS[i].arm);
+        ck_assert_int_eq(s.write(s.self, &r, 1, NULL), 0); /* opened */
+        if (ROWS[i].closed_at <= 0) continue;
+        r.row.closed = true;
+        r.row.closed_at = ROWS[i].closed_at;
+        r.row.seen = (struct viewing){.chunks = 7, .startup_s = 1.5f, .started = true};
+        ck_assert_int_eq(s.write(s.self, &r, 1, NULL), 0);
+    }
+    char seen[200] = "";
+    ck_assert_int_eq(s.trial(s.self, "spring", trial_seen, seen, NULL), 0);
+    ck_assert_str_eq(seen, "3:a:7:1.5 2:b:7:1.5 1:a:0:0.0 ");
+    s.free(s.self);
 }
 
 TEST(a_damaged_store_of_schema_2_is_refused_as_it_is)
@@ -769,7 +854,10 @@ TEST(the_form_of_the_database_stays)
          "has_key INTEGER 0,hinted INTEGER 0,explores INTEGER 0,opened_at REAL 0,"
          "closed_at REAL 0,closed INTEGER 0,terminal INTEGER 0,crc INTEGER 0,"
          "mu_rise REAL 0,mu_start REAL 0,stall_ratio_max REAL 0,startup_max_s REAL 0,"
-         "quality_from INTEGER 0,quality TEXT 0"},
+         "quality_from INTEGER 0,quality TEXT 0,observed INTEGER 0,trial TEXT 0,"
+         "arm TEXT 0,unit INTEGER 0,network INTEGER 0,assigned INTEGER 0,"
+         "startup_s REAL 0,stall_s REAL 0,played_s REAL 0,points REAL 0,reward REAL 0,"
+         "chunks_seen INTEGER 0,switches INTEGER 0"},
         {"SELECT group_concat(name || ' ' || type || ' ' || pk, ',') FROM"
          " pragma_table_info('steps')",
          "session BLOB 1,ord INTEGER 2,rev INTEGER 0,chunk INTEGER 0,flags INTEGER 0,"
@@ -778,7 +866,7 @@ TEST(the_form_of_the_database_stays)
          "question INTEGER 0,policy INTEGER 0,bytes INTEGER 0,buffer_s REAL 0,"
          "download_s REAL 0,rebuffer_s REAL 0,reward REAL 0,external REAL 0,at REAL 0,"
          "crc INTEGER 0,points BLOB 0"},
-        {"SELECT crc FROM sessions", "3346023699"},
+        {"SELECT crc FROM sessions", "3712020587"},
         {"SELECT crc FROM steps", "572115839"},
         {"SELECT sql FROM sqlite_master WHERE name = 'decisions'",
          "CREATE VIEW decisions AS SELECT lower(hex(session)) AS session, ord, chunk,"
@@ -840,14 +928,14 @@ TEST(the_form_of_the_database_stays)
 
 SUITE_SET_UP(serve_store_store_sqlite, 60, setup, teardown,
              rows_come_back_to_the_last_bit, a_long_ladder_comes_back,
-             a_store_of_schema_3_goes_on, the_form_of_the_database_stays,
-             the_highest_revision_stays, live_sessions_come_with_their_newest_steps,
-             profiles_and_versions_stay, envelopes_stay_until_they_are_delivered,
-             old_closed_sessions_are_pruned,
+             the_form_of_the_database_stays, the_highest_revision_stays,
+             live_sessions_come_with_their_newest_steps, profiles_and_versions_stay,
+             envelopes_stay_until_they_are_delivered, old_closed_sessions_are_pruned,
              a_full_disk_is_told_and_nothing_is_half_stored,
              what_is_not_a_store_is_refused, a_damaged_file_is_refused_at_the_start,
              a_flipped_bit_within_a_row_is_refused_at_the_start,
-             a_store_of_schema_2_goes_on, a_damaged_store_of_schema_2_is_refused_as_it_is,
+             a_store_of_schema_2_goes_on, a_store_of_schema_3_goes_on,
+             a_trial_finds_its_sessions, a_damaged_store_of_schema_2_is_refused_as_it_is,
              a_profile_gets_another_name_with_all_that_is_its_own,
              a_store_without_checksums_goes_on, a_newer_schema_is_refused,
              a_first_start_goes_without_fuss, room_is_kept_for_what_was_acknowledged);

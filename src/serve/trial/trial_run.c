@@ -1,0 +1,758 @@
+#include "serve/trial/trial_run.h"
+
+#include <assert.h>
+#include <math.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "abr/deciders/algo.h"
+#include "base/text.h"
+#include "learn/ckpt.h"
+#include "serve/session/networks.h"
+#include "serve/session/profiles.h"
+#include "serve/store/store.h"
+
+enum {
+    SEEN_SLOTS = 2 * TRIAL_VIEWERS,
+    STATE_PATH = 600,
+    UNIT_VIEWER = 1, /* bit of a unit that is a viewer; else it is one session */
+};
+
+/* ---- deciders of the arms ---- */
+
+enum way_kind { WAY_ABRD, WAY_PLAYER, WAY_ALGO, WAY_WEIGHTS };
+
+struct way {
+    enum way_kind kind;
+    struct algo algo;
+    struct packed *packed;
+};
+
+/* The deciders of one trial: read-only once it runs, freed when nobody uses them. */
+struct ways {
+    int refs; /* under the trial's lock */
+    int n;
+    struct way way[COMPARE_ARMS];
+};
+
+static void ways_free(struct ways *w)
+{
+    for (int i = 0; w && i < w->n; i++) {
+        algo_free(&w->way[i].algo);
+        packed_free(w->way[i].packed);
+    }
+    free(w);
+}
+
+static int way_weights(struct way *out, const char *path, const struct policy_cfg *own,
+                       struct err *e)
+{
+    struct ckpt_meta *meta = calloc(1, sizeof *meta); /* too large for the stack */
+    if (!meta) return err_set(e, ERR_MEMORY, "no memory for the weights of an arm");
+    struct err why = {0};
+    struct policy *p = ckpt_load_any(path, meta, NULL, NULL, &why);
+    free(meta);
+    if (p && (p->cfg.obs_dim != own->obs_dim || p->cfg.actions != own->actions))
+        err_field(&why, ERR_INVALID, path,
+                  "reads %d inputs for %d levels, the daemon's weights %d for %d",
+                  p->cfg.obs_dim, p->cfg.actions, own->obs_dim, own->actions);
+    if (p && !why.code) out->packed = packed_new(&p->cfg, &why);
+    if (out->packed) packed_load(out->packed, p);
+    policy_free(p);
+    out->kind = WAY_WEIGHTS;
+    return why.code
+               ? err_field(e, why.code, "trial-arms", "%.100s: %.120s", path, why.detail)
+               : 0;
+}
+
+static int way_open(struct way *out, const struct trial_arm *arm,
+                    const struct policy_cfg *own, struct err *e)
+{
+    const char *spec = arm->decides;
+    struct err why = {0};
+    *out = (struct way){.kind = WAY_ABRD};
+    if (!strcmp(spec, "abrd")) return 0;
+    if (!strncmp(spec, "abrd:", 5)) return way_weights(out, spec + 5, own, e);
+    out->kind = WAY_PLAYER;
+    if (!strcmp(spec, "player")) return 0;
+    out->kind = WAY_ALGO;
+    if (!algo_shared(spec))
+        return err_field(
+            e, ERR_INVALID, "trial-arms",
+            "'%.60s' of %s is none of abrd, abrd:FILE, player, or an "
+            "algorithm that keeps nothing from chunk to chunk (rate, buffer, "
+            "bola, fixed-N, hyb, soda, mpc-tail, hold)",
+            spec, arm->name);
+    if (!algo_new(&out->algo, spec, NULL, &why)) return 0;
+    return err_field(e, why.code, "trial-arms", "%s: %.180s", arm->name, why.detail);
+}
+
+static struct ways *ways_open(const struct trial_plan *p, const struct policy_cfg *own,
+                              struct profiles *profiles, struct err *e)
+{
+    struct ways *w = calloc(1, sizeof *w);
+    int rc = w ? 0 : err_set(e, ERR_MEMORY, "no memory for the arms of a trial");
+    struct profile known;
+    for (int i = 0; i < p->arms && !rc; i++) {
+        const char *profile = p->arm[i].profile;
+        if (profile[0] && profiles_get(&known, NULL, profiles, profile, NULL))
+            rc = err_field(e, ERR_ABSENT, "trial-arms", "%s: there is no profile '%s'",
+                           p->arm[i].name, profile);
+        if (!rc) rc = way_open(&w->way[w->n++], &p->arm[i], own, e);
+    }
+    if (!rc) return w;
+    ways_free(w);
+    return NULL;
+}
+
+/* ---- the trial ---- */
+
+struct trial_run {
+    struct trial_run_new how;
+    char path[STATE_PATH];
+    pthread_mutex_t file; /* one write of the file at a time; taken before the lock */
+    pthread_mutex_t lock; /* guards the members below */
+    struct trial_report now;
+    struct ways *ways; /* NULL: no trial */
+    uint32_t number;   /* of the trial in this process */
+    uint64_t stops;
+    uint64_t *seen; /* (SEEN_SLOTS) hashes of viewers, 0: free */
+    int n_seen;
+    uint64_t changes, saved; /* of what the file has */
+};
+
+struct trial_run *trial_run_new(const struct trial_run_new *how, struct err *e)
+{
+    struct trial_run *t = calloc(1, sizeof *t);
+    if (!t) {
+        err_set(e, ERR_MEMORY, "no memory for a trial");
+        return NULL;
+    }
+    t->how = *how;
+    if (how->state_path) snprintf(t->path, sizeof t->path, "%s", how->state_path);
+    t->now.promoted = -1;
+    pthread_mutex_init(&t->file, NULL);
+    pthread_mutex_init(&t->lock, NULL);
+    return t;
+}
+
+void trial_run_free(struct trial_run *t)
+{
+    if (!t) return;
+    ways_free(t->ways);
+    free(t->seen);
+    pthread_mutex_destroy(&t->lock);
+    pthread_mutex_destroy(&t->file);
+    free(t);
+}
+
+static int arm_of(const struct trial_plan *p, const char *name)
+{
+    for (int i = 0; i < p->arms; i++)
+        if (!strcmp(p->arm[i].name, name)) return i;
+    return -1;
+}
+
+/* ---- viewers that were here before ---- */
+
+/* True if the hash was there, or cannot be remembered. Else it is there now. */
+static bool seen_before(uint64_t *seen, int *n, uint64_t unit)
+{
+    uint64_t at = (unit >> 1) % SEEN_SLOTS;
+    while (seen[at] && seen[at] != unit)
+        at = (at + 1) % SEEN_SLOTS;
+    if (seen[at] || *n >= TRIAL_VIEWERS) return true;
+    seen[at] = unit;
+    ++*n;
+    return false;
+}
+
+/* ---- rows of the store ---- */
+
+static struct compare_ended ended_of(const struct track_row *row)
+{
+    const struct viewing *v = &row->seen;
+    return (struct compare_ended){.started = v->started,
+                                  .startup_s = (double)v->startup_s,
+                                  .stall_s = (double)v->stall_s,
+                                  .played_s = (double)v->played_s,
+                                  .points = (double)v->points,
+                                  .reward = (double)v->reward,
+                                  .chunks = v->chunks,
+                                  .switches = v->switches};
+}
+
+static enum compare_assigned counted_as(const struct track_row *row)
+{
+    static const enum compare_assigned of[] = {[TRACK_COUNTED] = COMPARE_COUNTED,
+                                               [TRACK_AGAIN] = COMPARE_AGAIN,
+                                               [TRACK_FELL_BACK] = COMPARE_FELL_BACK};
+    return of[row->arm.assigned <= TRACK_FELL_BACK ? row->arm.assigned : TRACK_AGAIN];
+}
+
+static void count_end(struct trial_report *r, int arm, const struct track_row *row)
+{
+    struct compare_ended ended = ended_of(row);
+    int network = row->arm.network < COMPARE_NETWORKS ? row->arm.network : 0;
+    compare_end(&r->compare, arm, network, &ended);
+}
+
+/* A trial that is put together outside the lock. */
+struct draft {
+    struct trial_report report;
+    uint64_t *seen;
+    int n_seen, rows;
+};
+
+static int draft_row(void *ctx, const struct track_row *row, struct err *e)
+{
+    (void)e;
+    struct draft *d = ctx;
+    int arm = arm_of(&d->report.plan, row->arm.name);
+    d->rows++;
+    if (arm < 0) return 0;
+    compare_assign(&d->report.compare, arm, counted_as(row));
+    if (row->arm.unit & UNIT_VIEWER)
+        (void)seen_before(d->seen, &d->n_seen, row->arm.unit);
+    if (row->closed && row->arm.assigned == TRACK_COUNTED)
+        count_end(&d->report, arm, row);
+    return 0;
+}
+
+static struct draft *draft_new(const struct trial_run *t, const struct trial_plan *plan,
+                               struct err *e)
+{
+    struct draft *d = calloc(1, sizeof *d);
+    if (d) d->seen = calloc(SEEN_SLOTS, sizeof *d->seen);
+    if (!d || !d->seen) {
+        free(d);
+        err_set(e, ERR_MEMORY, "no memory for a trial");
+        return NULL;
+    }
+    struct trial_report *r = &d->report;
+    *r = (struct trial_report){.plan = *plan, .phase = TRIAL_RUNS, .promoted = -1};
+    struct compare_cfg cfg = {.arms = plan->arms,
+                              .sessions = plan->sessions,
+                              .stall_margin = plan->stall_margin,
+                              .startup_margin_s = plan->startup_margin_s};
+    for (int i = 0; i < plan->arms; i++)
+        cfg.share[i] = plan->arm[i].share;
+    for (int i = 0; i < COMPARE_ARMS; i++)
+        r->stopped_by[i] = -1;
+    compare_init(&r->compare, &cfg);
+    const struct store *store = t->how.store;
+    if (!store || !store->trial ||
+        !store->trial(store->self, plan->name, draft_row, d, e))
+        return d;
+    free(d->seen);
+    free(d);
+    return NULL;
+}
+
+/* Makes the draft the trial; takes it and the ways. */
+static void draft_take(struct trial_run *t, struct draft *d, struct ways *ways)
+{
+    pthread_mutex_lock(&t->lock);
+    struct ways *old = t->ways;
+    uint64_t *seen = t->seen;
+    bool used = old && old->refs;
+    if (used) old->refs |= 1 << 30; /* the last user frees it */
+    t->now = d->report;
+    t->seen = d->seen;
+    t->n_seen = d->n_seen;
+    t->ways = ways;
+    t->number++;
+    t->changes++;
+    pthread_mutex_unlock(&t->lock);
+    if (!used) ways_free(old);
+    free(seen);
+    free(d);
+}
+
+/* ---- the file ---- */
+
+/* As its lines. The lists are cut up from the file's text. */
+struct state {
+    const char *name, *promoted;
+    enum trial_phase phase;
+    struct field_list arms, stopped;
+    double sessions, stall_margin, startup_margin_s, started_at;
+};
+
+#define ROW(member) FIELD(struct state, member)
+static const struct field STATE[] = {
+    {"name", "NAME", "", ROW(name)},
+    {"phase", "PHASE", "", ROW(phase), .words = trial_phases},
+    {"promoted", "ARM", "", ROW(promoted)},
+    {"stopped", "ARM:FIGURE,..", "", ROW(stopped)},
+    {"arms", "ARMS", "", ROW(arms)},
+    {"sessions", "N", "", ROW(sessions)},
+    {"stall-margin", "X", "", ROW(stall_margin)},
+    {"startup-margin", "S", "", ROW(startup_margin_s)},
+    {"started-at", "S", "", ROW(started_at)},
+    {0}};
+#undef ROW
+
+static size_t state_text(char *out, size_t size, const struct trial_report *r)
+{
+    char arms[TRIAL_ARMS_TEXT], stopped[COMPARE_ARMS * 2 * SERVICE_TRIAL] = "";
+    trial_plan_arms(arms, &r->plan);
+    size_t n = 0;
+    for (int i = 0; i < r->plan.arms; i++)
+        if (r->stopped_by[i] >= 0)
+            n += (size_t)snprintf(stopped + n, sizeof stopped - n, "%s%s:%s",
+                                  n ? "," : "", r->plan.arm[i].name,
+                                  compare_kinds[r->stopped_by[i]].name);
+    int written = snprintf(
+        out, size,
+        "name = %s\nphase = %s\npromoted = %s\nstopped = %s\narms = \"%s\"\n"
+        "sessions = %.12g\nstall-margin = %.12g\nstartup-margin = %.12g\n"
+        "started-at = %.3f\n",
+        r->plan.name, trial_phases[r->phase],
+        r->promoted >= 0 ? r->plan.arm[r->promoted].name : "", stopped, arms,
+        r->plan.sessions, r->plan.stall_margin, r->plan.startup_margin_s, r->started_at);
+    assert(written > 0 && (size_t)written < size);
+    return (size_t)written;
+}
+
+/* Under the file's lock. */
+static int state_write(struct trial_run *t, struct err *e)
+{
+    char text[2 * TRIAL_ARMS_TEXT];
+    pthread_mutex_lock(&t->lock);
+    uint64_t changes = t->changes;
+    bool same = t->saved == changes || t->now.phase == TRIAL_NONE;
+    size_t n = same ? 0 : state_text(text, sizeof text, &t->now);
+    pthread_mutex_unlock(&t->lock);
+    if (same || !t->path[0]) return 0;
+    int rc = text_write_file(t->path, text, n, e);
+    pthread_mutex_lock(&t->lock);
+    if (!rc) t->saved = changes;
+    pthread_mutex_unlock(&t->lock);
+    return rc;
+}
+
+int trial_run_save(struct trial_run *t, struct err *e)
+{
+    pthread_mutex_lock(&t->file);
+    int rc = state_write(t, e);
+    pthread_mutex_unlock(&t->file);
+    return rc;
+}
+
+static void state_stopped(struct trial_report *r, const struct field_list *stopped)
+{
+    for (int i = 0; i < stopped->n; i++) {
+        char name[SERVICE_TRIAL] = "";
+        const char *figure = strchr(stopped->item[i], ':');
+        size_t n = figure ? (size_t)(figure - stopped->item[i]) : sizeof name;
+        if (n >= sizeof name) continue;
+        memcpy(name, stopped->item[i], n);
+        int arm = arm_of(&r->plan, name);
+        for (int f = 0; f < COMPARE_FIGURES && arm >= 0; f++)
+            if (!strcmp(compare_kinds[f].name, figure + 1)) r->stopped_by[arm] = f;
+    }
+}
+
+static int state_resume(struct trial_run *t, const struct state *s, struct err *e)
+{
+    struct trial_cfg cfg = {s->name, s->arms, s->sessions, s->stall_margin,
+                            s->startup_margin_s};
+    struct trial_plan plan;
+    int rc = s->name ? trial_plan_of(&plan, &cfg, e)
+                     : err_field(e, ERR_CORRUPT, t->path, "has no name of a trial");
+    struct ways *ways = rc ? NULL : ways_open(&plan, t->how.policy, t->how.profiles, e);
+    struct draft *d = ways ? draft_new(t, &plan, e) : NULL;
+    if (!d) {
+        ways_free(ways);
+        return rc ? rc : e->code;
+    }
+    d->report.phase = s->phase;
+    d->report.started_at = s->started_at;
+    d->report.promoted = s->promoted ? arm_of(&plan, s->promoted) : -1;
+    state_stopped(&d->report, &s->stopped);
+    log_event(t->how.log, LOG_INFO, "trial", "%s: %s, %d sessions in the store",
+              plan.name, trial_phases[s->phase], d->rows);
+    draft_take(t, d, ways);
+    return 0;
+}
+
+int trial_run_resume(struct trial_run *t, struct err *e)
+{
+    struct state s = {0};
+    struct field rows[FIELD_TABLE_MAX + 1] = {{0}};
+    struct err mine = {0};
+    if (!e) e = &mine;
+    if (!t->path[0] || access(t->path, F_OK)) return 0;
+    char *text = NULL;
+    field_bind(rows, STATE, &s);
+    int rc = field_file(&text, t->path, rows, e);
+    if (!rc) rc = state_resume(t, &s, e);
+    free(text);
+    if (rc) return rc;
+    pthread_mutex_lock(&t->lock);
+    t->saved = t->changes;
+    pthread_mutex_unlock(&t->lock);
+    return 0;
+}
+
+/* ---- orders of operators ---- */
+
+/* 1: the plan runs already. */
+static int start_again(struct trial_run *t, const struct trial_plan *plan, struct err *e)
+{
+    pthread_mutex_lock(&t->lock);
+    bool named = t->now.phase != TRIAL_NONE && !strcmp(t->now.plan.name, plan->name);
+    bool same = trial_plan_same(&t->now.plan, plan);
+    pthread_mutex_unlock(&t->lock);
+    if (!named) return 0;
+    if (same) return 1;
+    return err_field(e, ERR_CONFLICT, "trial",
+                     "the trial %s has other arms: give the new one another name",
+                     plan->name);
+}
+
+static int start_new(struct trial_run *t, const struct trial_plan *plan, double now,
+                     struct err *e)
+{
+    struct ways *ways = ways_open(plan, t->how.policy, t->how.profiles, e);
+    struct draft *d = ways ? draft_new(t, plan, e) : NULL;
+    if (d && d->rows) {
+        err_field(e, ERR_CONFLICT, "trial",
+                  "the store has sessions of an earlier trial %s: give this one another "
+                  "name",
+                  plan->name);
+        free(d->seen);
+        free(d);
+        d = NULL;
+    }
+    if (!d) {
+        ways_free(ways);
+        return e->code;
+    }
+    d->report.started_at = now;
+    char arms[TRIAL_ARMS_TEXT];
+    trial_plan_arms(arms, plan);
+    log_event(t->how.log, LOG_INFO, "trial", "%s begins: %s", plan->name, arms);
+    draft_take(t, d, ways);
+    return 1;
+}
+
+int trial_run_start(struct trial_run *t, const struct trial_plan *plan, double now,
+                    struct err *e)
+{
+    struct err mine = {0};
+    if (!e) e = &mine;
+    pthread_mutex_lock(&t->file);
+    int rc = start_again(t, plan, e);
+    rc = rc ? (rc == 1 ? 0 : rc) : start_new(t, plan, now, e);
+    int saved = rc == 1 ? state_write(t, e) : 0;
+    pthread_mutex_unlock(&t->file);
+    return saved ? saved : rc;
+}
+
+/* Changes the phase and writes it. */
+static int set_phase(struct trial_run *t, enum trial_phase phase, int promoted,
+                     struct err *e)
+{
+    pthread_mutex_lock(&t->lock);
+    t->now.phase = phase;
+    t->now.promoted = promoted;
+    t->number++; /* running sessions are decided as without the trial */
+    t->changes++;
+    pthread_mutex_unlock(&t->lock);
+    return state_write(t, e);
+}
+
+int trial_run_promote(struct trial_run *t, const char *arm, struct err *e)
+{
+    pthread_mutex_lock(&t->file);
+    pthread_mutex_lock(&t->lock);
+    int at = t->now.phase == TRIAL_NONE ? -1 : arm_of(&t->now.plan, arm);
+    enum trial_phase was = t->now.phase;
+    pthread_mutex_unlock(&t->lock);
+    int rc = 0;
+    if (was == TRIAL_NONE)
+        rc = err_field(e, ERR_CONFLICT, "arm", "there is no trial");
+    else if (at < 0)
+        rc = err_field(e, ERR_ABSENT, "arm", "the trial has no arm '%.40s'", arm);
+    else
+        rc = set_phase(t, TRIAL_PROMOTED, at, e);
+    pthread_mutex_unlock(&t->file);
+    if (!rc) log_event(t->how.log, LOG_WARN, "trial", "arm %s is promoted", arm);
+    return rc;
+}
+
+int trial_run_rollback(struct trial_run *t, struct err *e)
+{
+    pthread_mutex_lock(&t->file);
+    pthread_mutex_lock(&t->lock);
+    enum trial_phase was = t->now.phase;
+    pthread_mutex_unlock(&t->lock);
+    int rc = was == TRIAL_NONE    ? err_field(e, ERR_CONFLICT, "", "there is no trial")
+             : was == TRIAL_ENDED ? 0
+                                  : set_phase(t, TRIAL_ENDED, -1, e);
+    pthread_mutex_unlock(&t->file);
+    if (!rc) log_event(t->how.log, LOG_WARN, "trial", "rolled back");
+    return rc;
+}
+
+/* ---- sessions ---- */
+
+static uint64_t unit_of(const struct trial_run *t, const char *trial, const char *viewer,
+                        uint64_t key)
+{
+    char text[SERVICE_TRIAL + SERVICE_VIEWER + 4];
+    size_t n = (size_t)snprintf(text, sizeof text, "%s%c%s", trial, viewer[0] ? '/' : '#',
+                                viewer);
+    if (!viewer[0]) {
+        memcpy(text + n, &key, sizeof key);
+        n += sizeof key;
+    }
+    uint64_t unit = siphash(t->how.key, text, n);
+    return viewer[0] ? unit | UNIT_VIEWER : unit & ~(uint64_t)UNIT_VIEWER;
+}
+
+/* The arm of a unit; -1: in no arm. */
+static int drawn(const struct trial_plan *p, uint64_t unit)
+{
+    double u = (double)(unit >> 11) * 0x1p-53;
+    for (int i = 0; i < p->arms; i++) {
+        if (u < p->arm[i].share) return i;
+        u -= p->arm[i].share;
+    }
+    return -1;
+}
+
+/* What an arm does to a session. */
+struct treatment {
+    enum way_kind kind;
+    char profile[SERVICE_NAME];
+};
+
+static void treat(struct trial_run *t, struct track_row *row, const struct treatment *w)
+{
+    row->observed = w->kind == WAY_PLAYER;
+    row->apart = w->kind != WAY_ABRD;
+    struct profile p;
+    int slot = PROFILES_SLOT_CUSTOM;
+    if (!w->profile[0] || profiles_get(&p, &slot, t->how.profiles, w->profile, NULL))
+        return; /* it may have been deleted */
+    row->qoe = p.qoe;
+    row->slot = (uint8_t)slot;
+    row->has_mu = false;
+    row->hinted = true;
+    memcpy(row->profile, p.name, sizeof row->profile);
+}
+
+/* Whether the arm or the control, to which it may fall back, decides by itself. */
+static bool arm_owns(const struct ways *w, int arm)
+{
+    return w->way[arm].kind >= WAY_ALGO || w->way[0].kind >= WAY_ALGO;
+}
+
+/* Fills row->arm. Under the lock. False: the session is in no arm. */
+static bool assign_arm(struct trial_run *t, struct track_row *row, struct treatment *w,
+                       const struct session_open *in, int network)
+{
+    struct trial_report *r = &t->now;
+    struct track_arm *a = &row->arm;
+    int arm = r->promoted, treated = arm;
+    if (r->phase == TRIAL_RUNS) {
+        a->unit = unit_of(t, r->plan.name, in->viewer, row->key);
+        arm = drawn(&r->plan, a->unit);
+        if (arm < 0) return false;
+        bool stopped = r->stopped_by[arm] >= 0;
+        treated = stopped ? 0 : arm;
+        bool again = (a->unit & UNIT_VIEWER) && seen_before(t->seen, &t->n_seen, a->unit);
+        a->assigned = again ? TRACK_AGAIN : stopped ? TRACK_FELL_BACK : TRACK_COUNTED;
+        memcpy(a->trial, r->plan.name, sizeof a->trial);
+        memcpy(a->name, r->plan.arm[arm].name, sizeof a->name);
+        a->network = (uint8_t)network;
+    }
+    a->index = (uint8_t)arm;
+    a->number = t->number;
+    a->own = arm_owns(t->ways, arm);
+    w->kind = t->ways->way[treated].kind;
+    memcpy(w->profile, r->plan.arm[treated].profile, sizeof w->profile);
+    return true;
+}
+
+void trial_run_assign(struct trial_run *t, struct track_row *row,
+                      const struct session_open *in)
+{
+    if (in->mode != SESSION_DEFAULT) return;
+    int network = compare_network(networks_start_kbps(t->how.networks, row->network));
+    struct treatment w;
+    pthread_mutex_lock(&t->lock);
+    bool acts = t->now.phase == TRIAL_RUNS || t->now.phase == TRIAL_PROMOTED;
+    bool in_arm = acts && assign_arm(t, row, &w, in, network);
+    pthread_mutex_unlock(&t->lock);
+    if (in_arm) treat(t, row, &w);
+}
+
+void trial_run_assigned(struct trial_run *t, struct track_row *row)
+{
+    if (!row->arm.trial[0]) return;
+    pthread_mutex_lock(&t->lock);
+    int arm = t->now.phase == TRIAL_RUNS && !strcmp(t->now.plan.name, row->arm.trial)
+                  ? arm_of(&t->now.plan, row->arm.name)
+                  : -1;
+    if (arm >= 0) {
+        row->arm.index = (uint8_t)arm;
+        row->arm.number = t->number;
+        row->arm.own = arm_owns(t->ways, arm);
+        row->apart = t->ways->way[arm].kind != WAY_ABRD;
+    }
+    pthread_mutex_unlock(&t->lock);
+}
+
+/* The decider of a session's arm; NULL: the daemon's own. ways_return follows. */
+static const struct way *ways_lend(struct ways **lent, struct trial_run *t,
+                                   const struct decision *d)
+{
+    pthread_mutex_lock(&t->lock);
+    const struct way *way = NULL;
+    if (d->trial == t->number && t->ways && d->arm < t->ways->n) {
+        int arm =
+            t->now.stopped_by[d->arm] >= 0 && t->now.phase == TRIAL_RUNS ? 0 : d->arm;
+        way = &t->ways->way[arm];
+        if (way->kind == WAY_ABRD || way->kind == WAY_PLAYER) way = NULL;
+    }
+    *lent = way ? t->ways : NULL;
+    if (way) t->ways->refs++;
+    pthread_mutex_unlock(&t->lock);
+    return way;
+}
+
+static void ways_return(struct trial_run *t, struct ways *lent)
+{
+    pthread_mutex_lock(&t->lock);
+    bool last = --lent->refs == 1 << 30; /* the trial has others now */
+    pthread_mutex_unlock(&t->lock);
+    if (last) ways_free(lent);
+}
+
+enum part_decide trial_run_decide(struct verdict *out, struct trial_run *t,
+                                  const struct decision *d)
+{
+    if (!d->trial) return PART_PASSES;
+    struct ways *lent;
+    const struct way *way = ways_lend(&lent, t, d);
+    if (!way) return PART_PASSES;
+    bool ok = true;
+    if (way->kind == WAY_WEIGHTS) {
+        ok = decide(out, way->packed, d->decider, d->view, -1);
+    } else {
+        int level = way->algo.decide(way->algo.self, d->asked, NULL);
+        /* an algorithm sees the whole ladder: of a long one the step keeps the level chosen alone */
+        bool whole = d->asked->levels <= FEAT_LEVELS;
+        *out = (struct verdict){
+            .level = level, .seen = whole ? 0 : UINT32_C(1) << level, .expert = -1};
+        out->prob[whole ? level : 0] = 1;
+    }
+    out->by = BY_ARM;
+    ways_return(t, lent);
+    return ok ? PART_DECIDED : PART_NOT_FINITE;
+}
+
+/* Stops the arms that are surely worse; returns them as bits. Under the lock. */
+static unsigned stop_worse(struct trial_run *t)
+{
+    struct trial_report *r = &t->now;
+    unsigned stopped = 0;
+    for (int a = 1; a < r->plan.arms; a++) {
+        if (r->stopped_by[a] >= 0) continue;
+        r->stopped_by[a] = compare_worse(&r->compare, a);
+        if (r->stopped_by[a] < 0) continue;
+        stopped |= 1u << a;
+        t->stops++;
+        t->changes++;
+    }
+    return stopped;
+}
+
+/* For the log. */
+static void say_stopped(const struct trial_run *t, const struct trial_plan *p,
+                        unsigned arms, const int *by, const struct confseq_interval *k)
+{
+    for (int a = 1; a < p->arms; a++)
+        if (arms >> a & 1)
+            log_event(
+                t->how.log, LOG_WARN, "trial",
+                "%s: arm %s is stopped: %s is worse than that of %s by %.4g (%.4g to "
+                "%.4g); its sessions are treated as %s from now on",
+                p->name, p->arm[a].name, compare_kinds[by[a]].name, p->arm[0].name,
+                k[a].mean, k[a].lo, k[a].hi, p->arm[0].name);
+}
+
+void trial_run_opened(struct trial_run *t, const struct track_row *row)
+{
+    if (!row->arm.trial[0]) return;
+    pthread_mutex_lock(&t->lock);
+    if (row->arm.number == t->number)
+        compare_assign(&t->now.compare, row->arm.index, counted_as(row));
+    pthread_mutex_unlock(&t->lock);
+}
+
+void trial_run_ended(struct trial_run *t, const struct track_row *row)
+{
+    if (!row->arm.trial[0] || row->arm.assigned != TRACK_COUNTED) return;
+    struct trial_plan plan;
+    struct confseq_interval k[COMPARE_ARMS];
+    int by[COMPARE_ARMS];
+    unsigned stopped = 0;
+    pthread_mutex_lock(&t->lock);
+    /* by name, as at a start: also what ends after the trial */
+    bool same = t->now.phase != TRIAL_NONE && !strcmp(t->now.plan.name, row->arm.trial);
+    int arm = same ? arm_of(&t->now.plan, row->arm.name) : -1;
+    if (arm >= 0) count_end(&t->now, arm, row);
+    if (arm >= 0 && t->now.phase == TRIAL_RUNS) stopped = stop_worse(t);
+    if (stopped) {
+        plan = t->now.plan;
+        for (int a = 1; a < plan.arms; a++) {
+            by[a] = t->now.stopped_by[a];
+            if (by[a] >= 0)
+                k[a] = compare_diff(&t->now.compare, a, 0, (enum compare_figure)by[a]);
+        }
+    }
+    pthread_mutex_unlock(&t->lock);
+    if (stopped) say_stopped(t, &plan, stopped, by, k);
+}
+
+/* ---- figures ---- */
+
+int trial_run_report(struct trial_report *out, struct trial_run *t, struct err *e)
+{
+    pthread_mutex_lock(&t->lock);
+    *out = t->now;
+    pthread_mutex_unlock(&t->lock);
+    return out->phase == TRIAL_NONE
+               ? err_field(e, ERR_ABSENT, "trial", "there was no trial")
+               : 0;
+}
+
+void trial_run_stats(struct trial_stats *out, struct trial_run *t)
+{
+    double unused;
+    pthread_mutex_lock(&t->lock);
+    const struct trial_report *r = &t->now;
+    *out =
+        (struct trial_stats){.phase = r->phase, .stops = t->stops, .arms = r->plan.arms};
+    for (int a = 0; a < r->plan.arms; a++) {
+        const struct compare_arm *arm = &r->compare.arm[a];
+        memcpy(out->arm[a], r->plan.arm[a].name, sizeof out->arm[a]);
+        out->assigned[a] = arm->counted;
+        out->analysed[a] = compare_analysed(arm);
+        out->stopped[a] = r->stopped_by[a] >= 0;
+        out->stall_ratio[a] = compare_mean(&arm->cell[0][COMPARE_STALL_RATIO]);
+        out->startup_s[a] = compare_mean(&arm->cell[0][COMPARE_STARTUP]);
+        out->quality[a] = compare_mean(&arm->cell[0][COMPARE_QUALITY]);
+    }
+    if (r->plan.arms) out->mismatch = compare_mismatch(&unused, &r->compare);
+    pthread_mutex_unlock(&t->lock);
+}
