@@ -156,7 +156,7 @@ await test('abrd trial: start, show, promote, rollback', async () => {
     const run = (...words) => execFileSync(ABRD, ['trial', ...words, '--url', d.url], { encoding: 'utf8', stdio: 'pipe' });
     assert.throws(() => run('show'), /there was no trial/);
     assert.match(run('start', 'summer', 'old:0.5:player,new:0.5:abrd', '--sessions', '500'), /the trial runs/);
-    await sessions(d, 80, (i, { session }) => watch(d, session, 2, 0));
+    await sessions(d, 160, (i, { session }) => watch(d, session, 2, 0)); // an interval needs 30 of each arm
     const shown = run('show');
     assert.match(shown, /trial summer, runs; shares as planned/);
     assert.match(shown, /new \(abrd, arm\): assigned \d+ = again 0 \+ fell back 0 \+ running 0 \+ empty 0 \+ analysed \d+/);

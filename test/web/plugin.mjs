@@ -371,9 +371,9 @@ export async function pluginTests() {
             const played = performance.now();
             await player.chunk(2);
             const [a, b, c] = seen.chunk.map(o => o.rebuffer_s);
-            assert.ok(a >= seen.chunk[0].download_s, `${a}`); // the start
-            assert.ok(b >= 0.149 && b <= (played - waited) / 1000 + 0.001, `${b}`);
-            assert.ok(c <= (played - arrived) / 1000 + 0.001, `${c}`);
+            assert.ok(a >= seen.chunk[0].download_s - 0.005, `${a}`); // the start
+            assert.ok(b >= 0.14 && b <= (played - waited) / 1000 + 0.01, `${b}`);
+            assert.ok(c <= (played - arrived) / 1000 + 0.01, `${c}`);
         });
 
     await pluginTest('the wait for the first chunk is reported with it, once for a source', [{ chunks: 2 }, { chunks: 2 }], {},
