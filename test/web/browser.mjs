@@ -255,7 +255,7 @@ async function deathTest(browser, daemon) {
 
 async function pageTest(browser, daemon) {
     await test('browser: the page shows what happens', async () => {
-        const { page } = await open(browser, daemon, { link: 'lte', rate: 1 });
+        const { page } = await open(browser, daemon, { link: 'lte', rate: 1, timeout: 5000 });
         await until(async () => await arrived(page) >= 3, 'three chunks', 120000);
         assert.equal(await page.textContent('#who-text'), 'abrd decides');
         assert.match(await page.textContent('#who-why'), /documentary.*expert \d.*policy version \d/);
