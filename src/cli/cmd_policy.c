@@ -5,7 +5,6 @@
 #include "cli/opt.h"
 #include "cli/out.h"
 #include "policy/join.h"
-#include "policy/pair.h"
 #include "learn/ckpt.h"
 #include "serve/learner/exam.h"
 
@@ -212,84 +211,6 @@ static int join(int argc, char **argv)
         policy_free(j->policy[k]);
     free(j);
     return rc ? cmd_fail("policy join", &e) : OPT_EXIT_DONE;
-}
-
-/* ------------------------------------------------------------------------------ pair */
-
-/* Layouts: the first policy observes plan, the second plan or its beginning, full. */
-static int check_pair(const struct joining *j, struct err *e)
-{
-    static const char *const wanted[] = {"plan", "plan or full"};
-    for (int k = 0; k < 2; k++) {
-        const char *layout = ckpt_meta_get(&j->meta[k], "layout");
-        bool plan = layout && !strcmp(layout, "plan");
-        bool full = k && layout && !strcmp(layout, "full");
-        if (!plan && !full)
-            return err_field(e, ERR_CONFLICT, j->path[k], "has layout %s, not %s",
-                             layout ? layout : "none", wanted[k]);
-    }
-    return 0;
-}
-
-static int pair_files(struct joining *j, const char *to, struct err *e)
-{
-    for (int k = 0; k < 2; k++) {
-        j->policy[k] = ckpt_load(j->path[k], &j->meta[k], NULL, NULL, e);
-        if (!j->policy[k]) return e->code;
-    }
-    int rc = check_pair(j, e);
-    struct policy *p = rc ? NULL : pair_new(j->policy[0], j->policy[1], FEAT_POINTS, e);
-    struct ckpt_meta *m = p ? calloc(1, sizeof *m) : NULL;
-    if (!rc && !p) rc = e->code;
-    if (!rc && !m) rc = err_set(e, ERR_MEMORY, "no memory for the metadata");
-    if (!rc) {
-        policy_describe(m, j);
-        ckpt_meta_set(m, "layout", "plan");
-        ckpt_meta_set(m, "experts_for", "points,mbps");
-        rc = ckpt_save(to, p, m, NULL, 0, e);
-    }
-    free(m);
-    policy_free(p);
-    return rc;
-}
-
-static int pair(int argc, char **argv)
-{
-    const char *to = "pair.safetensors";
-    struct out_cfg cfg = {0};
-    const struct field opts[] = {
-        {"out", "FILE", "file for the pair", FIELD_TO(to)}, OUT_OPTIONS(cfg), {0}};
-    const struct opt_cmd cmd = {
-        .name = "policy pair",
-        .args = "POINTS MBPS",
-        .min_args = 2,
-        .max_args = 2,
-        .about =
-            "Puts two policies side by side into one. The experts of the first decide "
-            "for viewers\n"
-            "whose quality is in points (layout plan), those of the second for the "
-            "papers' weights\n"
-            "per Mbit/s (layout plan or full). Networks and routes must be the same.",
-        .opts = opts,
-        .example = "abrd policy pair points.safetensors mbps.safetensors --out "
-                   "moe.safetensors",
-    };
-    int at = opt_parse(&cmd, argc, argv);
-    if (at < 0) return opt_status(at);
-    struct err e = {0};
-    struct joining *j = calloc(1, sizeof *j);
-    int rc = j ? 0 : err_set(&e, ERR_MEMORY, "no memory");
-    if (!rc) {
-        j->n = 2;
-        j->path[0] = argv[at];
-        j->path[1] = argv[at + 1];
-        rc = pair_files(j, to, &e);
-        for (int k = 0; k < 2; k++)
-            policy_free(j->policy[k]);
-    }
-    if (!rc) rc = put_made(&cfg, to, &e);
-    free(j);
-    return rc ? cmd_fail("policy pair", &e) : OPT_EXIT_DONE;
 }
 
 /* ----------------------------------------------------------------------------- merge */
@@ -518,7 +439,6 @@ static int import(int argc, char **argv)
 static const struct cmd_sub subcommands[] = {
     {"show", "print the contents of policy files", policy_show},
     {"join", "pack policies of one expert each into one policy", join},
-    {"pair", "put a policy in points and one in Mbit/s side by side", pair},
     {"import", "convert weights that another program trained", import},
     {"merge", "average the experts of a joined policy", merge},
     {NULL, NULL, NULL},

@@ -30,9 +30,6 @@ import { chunkQoe, qualityCurve } from './qoe.js';
 /** Longest ladder, and chunks remembered. */
 export const LEVELS = 32, HISTORY = 8;
 
-/** As shipped: src/abr/deciders/caution.h */
-const LAMBDA = 0;
-
 /**
  * @param {import('./types').Question} question the body of POST /v1/decide
  * @param {import('./qoe.js').Qoe} qoe
@@ -40,7 +37,7 @@ const LAMBDA = 0;
  *     session, and lambda
  * @returns {View}
  */
-export function viewOf(question, qoe, { stalledS = 0, playedS = 0, lambda = LAMBDA } = {}) {
+export function viewOf(question, qoe, { stalledS = 0, playedS = 0, lambda = 0 } = {}) {
     const { ladder_kbps: ladder, chunk_s: chunkS, chunk = 0, chunks = 0, buffer_s: bufferS,
         buffer_max_s: bufferMaxS = 60, last_level: last = -1, quality, height, next_quality: now,
         last_quality: lastPoints, next_bytes: bytes, throughput_kbps: rates = [], download_s: times = [] } = question;

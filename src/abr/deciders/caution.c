@@ -58,7 +58,7 @@ void caution_apply(struct view *v, const struct caution_links *links,
     int kind = links ? caution_link(v) : -1;
     v->margin = CAUTION_MARGIN + (kind >= 0 ? links->margin[kind] : 0);
     double above_s = v->stalled_s - v->qoe.stall_ratio_max * (v->stalled_s + v->played_s);
-    double lambda = stalls ? stalls->lambda : CAUTION_LAMBDA;
+    double lambda = stalls ? stalls->lambda : 0;
     double weight = (1 + lambda) * (1 + KAPPA * fmax(above_s, 0));
     v->qoe.mu_stall *= fmin(weight, CAUTION_WEIGHT_MAX);
 }

@@ -8,11 +8,10 @@
  *
  *   margin <- margin + step (missed - 1/6)      within -0.5 .. 2
  *
- * missed is 1 when the download was slower than n exp(- margin), else 0, with n that quantile. Plans take all
- * quantiles times exp(- margin) (plan.h). Over a long time the share of
- * misses approaches 1/6 for any sequence of links, as long as the margin stays within its bounds. That
- * is a statement about all downloads of a kind together, not about one viewer. Viewers with a ceiling get
- * CAUTION_MARGIN in addition: it buys fewer stalls for less quality than a larger weight of stalls does.
+ * n is that quantile. missed is 1 when the download was slower than n exp(- margin), else 0. Plans take all
+ * quantiles times exp(- margin) (plan.h). Over a long time the share of misses approaches 1/6 for any
+ * sequence of links, as long as the margin stays within its bounds. That is a statement about all downloads
+ * of a kind together, not about one viewer. Viewers with a ceiling get CAUTION_MARGIN in addition.
  *
  * Stall weight. While a stall ratio is above its ceiling, stalls cost more in decisions (a multiplier of
  * the constraint, as in dual ascent). The policy is conditioned on the weights, so this needs no training:
@@ -22,9 +21,8 @@
  *
  * S and P are the seconds that this session has stalled and played (view.h). They answer to a link that
  * is worse than its history shows. s and p are those of one chunk of any session of the profile, so
- * lambda answers to an audience. It begins at CAUTION_LAMBDA, which was chosen on training traces. Stalls
- * of chunks that no level could have prevented do not count (caution_link_bound). Nothing is promised for
- * a single session.
+ * lambda answers to an audience; it begins at 0. Stalls of chunks that no level could have prevented do not
+ * count (caution_link_bound). Nothing is promised for a single session.
  *
  * A session that explores decides by the viewer's own weights: the learner must not take the ceiling's
  * price for the viewer's.
@@ -41,7 +39,6 @@
 #define CAUTION_LINKS 3
 #define CAUTION_MISSES (1.0 / 6)
 #define CAUTION_MARGIN 0.1
-#define CAUTION_LAMBDA 0.0
 #define CAUTION_LAMBDA_MAX 2.0
 #define CAUTION_WEIGHT_MAX 3.0
 
@@ -54,7 +51,7 @@ struct caution_links {
 };
 
 struct caution_stalls {
-    double lambda; /* CAUTION_LAMBDA at first */
+    double lambda; /* 0 at first */
 };
 
 /* Kind of link by the view's history; -1 when nothing was measured. */

@@ -2,7 +2,7 @@
  *
  *   level = argmax_k  mean_i V_i(k)          (plan.h)
  *
- * Settings (settings.h), one set per kind of viewer: factor, tail, caution.
+ * Settings (settings.h): factor, tail, reach, caution; PLAN_DEFAULT for every kind of viewer.
  *
  * Threads: pure functions; an algo is not shared. No allocation after hold_new. */
 #ifndef ABR_HOLD_H

@@ -6,15 +6,18 @@
  *            - c_i mu_stall stall(m, l_i, b) ]
  *   d = 8 S_k / n_i,   b = min(max(B - d, 0) + chunk_s, limit)
  *
- * n_i and l_i are `factor` exp(- margin) times the quantiles i of forecast.h, for the next chunk and for later
- * ones, taken together (margin: view.h): a link that disappoints now disappoints later, too. B is the media in the buffer, S_k
- * the chunk's size, r(m | k) the reward of a chunk at level m after one at k (qoe.h). The held level is
- * chosen per quantile, as the player will know more after this chunk. Its stall over T chunks on a link
- * that carries l, with e = chunk_s R_m / l:
+ * B is the media in the buffer, S_k the chunk's size, r(m | k) the reward of a chunk at level m after one
+ * at k (qoe.h). n_i and l_i are `factor` exp(- margin) times the quantiles i of forecast.h, for the next
+ * chunk and for later ones (margin: view.h). They are taken together: a link that disappoints now
+ * disappoints later, too. The held level is chosen per quantile, as the player will know more after this
+ * chunk. Its stall over T chunks on a link that carries l, with e = chunk_s R_m / l:
  *   e <= chunk_s:  max(0, e - b)          e > chunk_s:  max(0, T e - b - (T - 1) chunk_s)
+ *
  * c_i is `caution` for the lowest PLAN_POOR quantiles, since a player leaves the level when the link
- * disappoints, and 1 for the others. T = tail + reach B / chunk_s, at most PLAN_TAIL_MAX, less at the video's end: a large buffer is
- * spent over a longer time. All is additions and comparisons: O(levels^2) per quantile.
+ * disappoints, and 1 for the others. T = tail + reach B / chunk_s, since a large buffer is spent over a
+ * longer time; at most PLAN_TAIL_MAX, and less at the video's end.
+ *
+ * All is additions and comparisons: O(levels^2) per quantile.
  *
  * Threads: pure functions. No allocation. */
 #ifndef ABR_PLAN_H

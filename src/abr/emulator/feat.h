@@ -53,8 +53,6 @@ enum feat_layout { FEAT_FULL, FEAT_PAPER, FEAT_BLIND, FEAT_PAPER_HINT, FEAT_PLAN
 #define FEAT_FULL_DIM 128
 #define FEAT_PLAN_DIM 208
 #define FEAT_DIM_MAX FEAT_PLAN_DIM
-#define FEAT_POINTS \
-    FEAT_FULL_DIM /* entry of FEAT_PLAN: 1 for viewers in points, else 0 */
 /* entry of FEAT_PLAN: worth of level 0 on average, and entries from level to level */
 #define FEAT_WORTH (FEAT_FULL_DIM + 8 + 5)
 #define FEAT_WORTH_STRIDE 6

@@ -50,8 +50,6 @@ struct experience *experience_new(struct err *e)
         return NULL;
     }
     pthread_mutex_init(&x->lock, NULL);
-    for (int i = 0; i < SERVICE_PROFILE_STATS; i++)
-        x->seen.stalls[i].lambda = CAUTION_LAMBDA;
     experience_publish(x);
     return x;
 }
@@ -92,7 +90,7 @@ void experience_outcome(struct experience *x, const struct track_outcome *o)
 void experience_slot_gone(struct experience *x, int slot)
 {
     pthread_mutex_lock(&x->lock);
-    x->seen.stalls[slot] = (struct caution_stalls){.lambda = CAUTION_LAMBDA};
+    x->seen.stalls[slot] = (struct caution_stalls){0};
     experience_publish(x);
     pthread_mutex_unlock(&x->lock);
 }
