@@ -77,13 +77,42 @@ static struct qoe random_weights(struct rng *r, int i)
     return q;
 }
 
-/* Every plan of a short video is tried: none may pass the bound, the value is one of them, and
- * where the bracket is closed it is the best. */
+/* How the brackets of many cases came out. */
+struct brackets {
+    int closed, open, missed;
+};
+
+/* Solves one case, and compares with every plan: none may pass the bound, the value is one of them, and
+ * where the bracket is closed it is the best. tol: rounding of the sums. */
+static void bracket(struct brackets *b, int i, const struct emu_world *w,
+                    const struct qoe *qoe, int first, double tol)
+{
+    struct err e = {0};
+    struct oracle *o = oracle_new(w->video, 0, &e);
+    struct oracle_result got;
+    ck_assert_ptr_nonnull(o);
+    ck_assert_int_eq(oracle_solve(&got, o, w, 1, qoe, first, &e), 0);
+    double best = best_of_all(w, qoe, first), said = play(w, qoe, got.levels, first);
+    ck_assert_msg(fabs(said - got.value) < tol, "case %d: %.12g, played %.12g", i,
+                  got.value, said);
+    ck_assert_msg(got.bound >= best - tol,
+                  "case %d: a plan of %.12g passes the bound %.12g", i, best, got.bound);
+    if (got.bound - got.value < 3 * tol) {
+        b->closed++;
+        ck_assert_double_ge(got.value, best - 3 * tol);
+    } else {
+        b->open++;
+        b->missed += got.value < best - tol;
+    }
+    oracle_free(o);
+}
+
+/* Every plan of a short video is tried. */
 TEST(brackets_the_best_of_all_plans)
 {
     struct rng r;
     rng_init(&r, 11, 0);
-    int closed = 0, open = 0, missed = 0;
+    struct brackets b = {0};
     for (int i = 0; i < 400; i++) {
         struct err e = {0};
         int levels = 2 + (int)rng_below(&r, 2), chunks = levels == 2 ? 10 : 7;
@@ -100,31 +129,12 @@ TEST(brackets_the_best_of_all_plans)
         const struct qoe qoe = random_weights(&r, i);
         int first = (int)rng_below(&r, (uint32_t)levels + 1) - 1;
 
-        struct oracle *o = oracle_new(video, 0, &e);
-        struct oracle_result got;
-        ck_assert_ptr_nonnull(o);
-        ck_assert_int_eq(oracle_solve(&got, o, &w, 1, &qoe, first, &e), 0);
-        double best = best_of_all(&w, &qoe, first);
-        double said = play(&w, &qoe, got.levels, first);
-        ck_assert_msg(fabs(said - got.value) < 1e-9, "case %d: %.12g, played %.12g", i,
-                      got.value, said);
-        ck_assert_msg(got.bound >= best,
-                      "case %d: a plan of %.12g passes the bound %.12g", i, best,
-                      got.bound);
-        if (got.bound - got.value < 3e-9) {
-            closed++;
-            ck_assert_double_ge(got.value, best - 3e-9);
-        } else {
-            open++;
-            missed += got.value < best - 1e-9;
-        }
-        oracle_free(o);
+        bracket(&b, i, &w, &qoe, first, 1e-9);
         trace_free(trace);
         video_free(video);
     }
-    ck_assert_msg(closed > 250, "only %d of 400 closed", closed);
-    ck_assert_msg(missed <= open / 2, "%d of %d open cases missed the best", missed,
-                  open);
+    ck_assert_msg(b.closed > 250, "only %d of 400 closed", b.closed);
+    ck_assert_int_le(b.missed, b.open / 2);
 }
 
 /* Weights in points: the start may cost more or less than a stall, and rises may cost. */
@@ -147,7 +157,8 @@ TEST(brackets_the_best_of_all_plans_in_points)
 {
     struct rng r;
     rng_init(&r, 12, 0);
-    int closed = 0, open = 0, missed = 0, dear = 0;
+    struct brackets b = {0};
+    int dear = 0;
     for (int i = 0; i < 300; i++) {
         struct err e = {0};
         int levels = 2 + (int)rng_below(&r, 2), chunks = levels == 2 ? 9 : 6;
@@ -171,31 +182,12 @@ TEST(brackets_the_best_of_all_plans_in_points)
         int first = i % 2 ? -1 : (int)rng_below(&r, (uint32_t)levels);
         dear += first < 0 && qoe.mu_start > qoe.mu_stall;
 
-        struct oracle *o = oracle_new(video, 0, &e);
-        struct oracle_result got;
-        ck_assert_ptr_nonnull(o);
-        ck_assert_int_eq(oracle_solve(&got, o, &w, 1, &qoe, first, &e), 0);
-        double best = best_of_all(&w, &qoe, first);
-        double said = play(&w, &qoe, got.levels, first);
-        ck_assert_msg(fabs(said - got.value) < 1e-8, "case %d: %.12g, played %.12g", i,
-                      got.value, said);
-        ck_assert_msg(got.bound >= best - 1e-9,
-                      "case %d: a plan of %.12g passes the bound %.12g", i, best,
-                      got.bound);
-        if (got.bound - got.value < 1e-7) {
-            closed++;
-            ck_assert_double_ge(got.value, best - 1e-7);
-        } else {
-            open++;
-            missed += got.value < best - 1e-7;
-        }
-        oracle_free(o);
+        bracket(&b, i, &w, &qoe, first, 1e-8);
         trace_free(trace);
         video_free(video);
     }
-    ck_assert_msg(closed > 180, "only %d of 300 closed", closed);
-    ck_assert_msg(missed <= open / 2, "%d of %d open cases missed the best", missed,
-                  open);
+    ck_assert_msg(b.closed > 180, "only %d of 300 closed", b.closed);
+    ck_assert_int_le(b.missed, b.open / 2);
     ck_assert_int_gt(dear, 20);
 }
 

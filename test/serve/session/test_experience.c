@@ -301,6 +301,25 @@ static int bus_here(struct bus *out, void *ctx, struct err *e)
     return rc;
 }
 
+/* What the learner's replay of the trajectory that was sent decides: choice, action (N of traj_states). */
+enum { REPLAY_MAX = 30 };
+static void decide_again(struct policy_choice *choice, int *action, uint64_t key)
+{
+    struct policy *policy = ckpt_load(f.policy, NULL, NULL, NULL, NULL);
+    struct packed *packed = packed_new(&policy->cfg, NULL);
+    packed_load(packed, policy);
+    static float obs[REPLAY_MAX][FEAT_FULL_DIM];
+    uint32_t mask[REPLAY_MAX];
+    ck_assert(traj_observe(obs[0], mask, action, &sent, FEAT_FULL));
+    for (int i = 0; i < traj_states(&sent); i++) {
+        double u = decide_draw(f.cfg.seed, key, i);
+        ck_assert_int_eq(packed_decide(&choice[i], packed, obs[i], mask[i], u), 0);
+        ck_assert_int_eq(choice[i].action, action[i]);
+    }
+    packed_free(packed);
+    policy_free(policy);
+}
+
 /* Whatever was seen, the learner's replay is what a session that explores decided by. */
 TEST(the_replay_is_the_decision)
 {
@@ -325,24 +344,14 @@ TEST(the_replay_is_the_decision)
     ck_assert_int_eq(service_close(f.service, o.session, NULL, NULL), 0);
     ck_assert_int_eq(traj_states(&sent), N);
 
-    struct policy *policy = ckpt_load(f.policy, NULL, NULL, NULL, NULL);
-    struct packed *packed = packed_new(&policy->cfg, NULL);
-    packed_load(packed, policy);
-    static float obs[N][FEAT_FULL_DIM];
-    uint32_t mask[N];
+    struct policy_choice c[N];
     int action[N];
-    ck_assert(traj_observe(obs[0], mask, action, &sent, FEAT_FULL));
+    decide_again(c, action, 7);
     for (int i = 0; i < N; i++) {
-        struct policy_choice c;
-        double u = decide_draw(f.cfg.seed, 7, i);
-        ck_assert_int_eq(packed_decide(&c, packed, obs[i], mask[i], u), 0);
-        ck_assert_int_eq(c.action, a[i].level);
-        ck_assert_int_eq(c.action, action[i]);
+        ck_assert_int_eq(c[i].action, a[i].level);
         for (int k = 0; k < 6; k++)
-            ck_assert_double_eq((double)c.prob[k], a[i].prob[k]);
+            ck_assert_double_eq((double)c[i].prob[k], a[i].prob[k]);
     }
-    packed_free(packed);
-    policy_free(policy);
 }
 
 /* Of a long ladder the policy sees a window, and the learner the same one: with sizes and qualities of
@@ -379,20 +388,13 @@ static void check_long_replay(int levels)
     ck_assert_int_eq(service_close(f.service, o.session, NULL, NULL), 0);
     ck_assert_int_eq(traj_states(&sent), N);
 
-    struct policy *policy = ckpt_load(f.policy, NULL, NULL, NULL, NULL);
-    struct packed *packed = packed_new(&policy->cfg, NULL);
-    packed_load(packed, policy);
-    static float obs[N][FEAT_FULL_DIM];
-    uint32_t mask[N];
+    struct policy_choice c[N];
     int action[N], above = 0;
-    ck_assert(traj_observe(obs[0], mask, action, &sent, FEAT_FULL));
+    decide_again(c, action, (uint64_t)levels);
     for (int i = 0; i < N; i++) {
-        struct policy_choice c;
-        double u = decide_draw(f.cfg.seed, (uint64_t)levels, i), sum = 0;
-        ck_assert_int_eq(packed_decide(&c, packed, obs[i], mask[i], u), 0);
-        ck_assert_int_eq(c.action, action[i]);
-        ck_assert_double_eq((double)c.prob[action[i]], a[i].prob[a[i].level]);
-        if (i < sent.n) ck_assert_float_eq(c.logp, sent.step[i].logp);
+        double sum = 0;
+        ck_assert_double_eq((double)c[i].prob[action[i]], a[i].prob[a[i].level]);
+        if (i < sent.n) ck_assert_float_eq(c[i].logp, sent.step[i].logp);
         for (int k = 0; k < levels; k++)
             sum += a[i].prob[k];
         ck_assert_double_eq_tol(sum, 1, 1e-5);
@@ -404,9 +406,9 @@ static void check_long_replay(int levels)
     sent.step[2].bytes = 1000;
     sent.step[2].download_s = 1;
     sent.before.n = 0;
+    static float obs[REPLAY_MAX][FEAT_FULL_DIM];
+    uint32_t mask[REPLAY_MAX];
     ck_assert(!traj_observe(obs[0], mask, action, &sent, FEAT_FULL));
-    packed_free(packed);
-    policy_free(policy);
 }
 
 TEST(the_replay_of_a_long_ladder_is_the_decision)
