@@ -13,7 +13,7 @@
 
 import { NET } from './forecast_net.js';
 
-const WINDOW = 5, HISTORY = 8, RATIO_LOG_MAX = Math.log(100);
+const WINDOW = 5, HISTORY = 8;
 /** Added to the spread of a short history, as variances are, by its length. */
 const UNSEEN = [0, 0.34, 0.34, 0.25, 0.20, 0.13, 0.08, 0.04, 0];
 
@@ -30,8 +30,8 @@ export function harmonic(rates, end) {
     return (end - from) / sum;
 }
 
-function spreadOf(logs) {
-    const n = logs.length;
+function spreadOf(rates) {
+    const n = rates.length, logs = rates.map(rate => Math.log(Math.max(rate, 1e-3)));
     const mean = logs.reduce((a, x) => a + x, 0) / n, square = logs.reduce((a, x) => a + x * x, 0) / n;
     return Math.sqrt(Math.max(square - mean * mean, 0) + UNSEEN[n] ** 2);
 }
@@ -43,11 +43,10 @@ const within = (x, low, high) => (x < low ? low : x > high ? high : x);
  * @param {{rates: number[], times: number[], chunkS: number}} view
  */
 export function entriesOf({ rates, times, chunkS }) {
-    const n = rates.length, mean = harmonic(rates, n), logs = rates.map(rate => Math.log(Math.max(rate, 1e-3)));
-    const spread = spreadOf(logs), meanLog = Math.log(mean), entries = new Array(ENTRIES).fill(0);
-    logs.forEach((log, i) => {
+    const n = rates.length, mean = harmonic(rates, n), spread = spreadOf(rates), entries = new Array(ENTRIES).fill(0);
+    rates.forEach((rate, i) => {
         const at = HISTORY - n + i;
-        entries[at] = within(log - meanLog, -RATIO_LOG_MAX, RATIO_LOG_MAX);
+        entries[at] = Math.log(within(Math.max(rate, 1e-3) / mean, 0.01, 100));
         entries[HISTORY + at] = Math.log(within(times[i], 0, 100) + 0.05);
         entries[2 * HISTORY + at] = 1;
     });

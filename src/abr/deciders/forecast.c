@@ -16,7 +16,8 @@ enum {
 };
 
 /* far beyond these the network was not trained */
-#define RATIO_LOG_MAX 4.605170185988092 /* ln 100, up and down */
+#define RATIO_MIN 0.01
+#define RATIO_MAX 100.0
 #define DOWNLOAD_MAX_S 100.0
 
 const double forecast_share[FORECAST_QUANTILES] = {
@@ -61,13 +62,14 @@ static double within(double x, double lo, double hi)
 
 static void observe(double x[ENTRIES], struct forecast *f, const struct view *v)
 {
-    double logs[VIEW_HISTORY], mean_log = log(f->mean_kbps);
+    double logs[VIEW_HISTORY];
     int n = v->n_history;
     logs_of(logs, v);
     memset(x, 0, ENTRIES * sizeof *x);
     for (int i = 0; i < n; i++) {
         int at = VIEW_HISTORY - n + i;
-        x[at] = within(logs[i] - mean_log, -RATIO_LOG_MAX, RATIO_LOG_MAX);
+        double ratio = fmax(v->throughput_kbps[i], 1e-3) / f->mean_kbps;
+        x[at] = log(within(ratio, RATIO_MIN, RATIO_MAX));
         x[TIMES + at] = log(within(v->download_s[i], 0, DOWNLOAD_MAX_S) + 0.05);
         x[PRESENT + at] = 1;
     }
