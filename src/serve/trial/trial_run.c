@@ -34,7 +34,8 @@ struct way {
 
 /* The deciders of one trial: read-only once it runs, freed when nobody uses them. */
 struct ways {
-    int refs; /* under the trial's lock */
+    int refs;     /* under the trial's lock, as retired */
+    bool retired; /* the trial has others now: the last user frees these */
     int n;
     struct way way[COMPARE_ARMS];
 };
@@ -260,7 +261,7 @@ static void draft_take(struct trial_run *t, struct draft *d, struct ways *ways)
     struct ways *old = t->ways;
     uint64_t *seen = t->seen;
     bool used = old && old->refs;
-    if (used) old->refs |= 1 << 30; /* the last user frees it */
+    if (used) old->retired = true;
     t->now = d->report;
     t->seen = d->seen;
     t->n_seen = d->n_seen;
@@ -632,7 +633,7 @@ static const struct way *ways_lend(struct ways **lent, struct trial_run *t,
 static void ways_return(struct trial_run *t, struct ways *lent)
 {
     pthread_mutex_lock(&t->lock);
-    bool last = --lent->refs == 1 << 30; /* the trial has others now */
+    bool last = !--lent->refs && lent->retired;
     pthread_mutex_unlock(&t->lock);
     if (last) ways_free(lent);
 }
