@@ -291,7 +291,7 @@ deps-test: ## install the packages that the tests need: libcheck, a browser, nat
 
 # ---- the libraries and the video of the demo page; neither is committed
 
-web: web/vendor/.done ## fetch the libraries of the demo page (npm, a minute the first time)
+web: web/vendor/.done web/docs/.done ## fetch the libraries of the pages (npm, a minute the first time) and render the manual
 	@:
 
 web/node_modules/.done: web/package-lock.json
@@ -301,6 +301,12 @@ web/node_modules/.done: web/package-lock.json
 
 web/vendor/.done: web/node_modules/.done web/tools/vendor.sh
 	$(Q)sh web/tools/vendor.sh && touch $@
+
+# the manual: web/docs and the Markdown that it links to, as pages beside their sources
+MANUAL := $(filter-out %/node_modules/%,$(wildcard *.md .github/*.md */*.md */*/*.md */*/*/*.md))
+web/docs/.done: web/node_modules/.done web/tools/manual.mjs $(MANUAL)
+	$(call making,DOCS,web/docs)
+	$(Q)node web/tools/manual.mjs && touch $@
 
 # other players, a minifier and a compiler of declarations: only for tests
 test/web/node_modules/.done: test/web/package-lock.json
@@ -510,7 +516,7 @@ lab-data: ## fetch real images for the labs into build/lab-data (npm and Debian 
 
 # ---- other targets
 
-format: ## format all sources; renew the tables of src/*/README.md and deploy/REFERENCE.md
+format: ## format all sources; renew the tables of src/*/README.md and of the references
 	@find src include test -name '*.[ch]' | xargs clang-format -i
 	@bash test/lint/modules.sh --write
 	@[ ! -x build/abrd ] || bash test/lint/reference.sh --write
@@ -547,6 +553,8 @@ install-program: all man # without the library: for images
 	@$(SHARE) | while read -r f; do install -D -m 644 $$f $(D)/share/abrd/$$f || exit 1; done
 	@test -d web/vendor || echo "install: without web/vendor the demo is not shown and the" \
 	    "dashboard draws no curves: run 'make web', then install again" >&2
+	@test -f web/docs/index.html || echo "install: without rendered pages the manual is not shown at" \
+	    "/docs/: run 'make web', then install again" >&2
 	@for p in $(PAGES); do install -D -m 644 build/man/$$p.8 $(D)/share/man/man8/$$p.8 || exit 1; done
 	@mkdir -p $(D)/share/bash-completion/completions $(D)/share/zsh/site-functions
 	$(B)/abrd completion bash > $(D)/share/bash-completion/completions/abrd

@@ -210,7 +210,7 @@ MODULES_ROOT=. bash "$here/modules.sh" | rule readme
 
 # what does not belong into a public project
 find . \( -name .git -o -name node_modules -o -path ./build -o -path ./var -o -path ./web/vendor \
-    -o -path ./test/lint \) -prune -o -type f -print0 |
+    -o -path ./web/docs/files -o -path './web/docs/*.html' -o -path ./test/lint \) -prune -o -type f -print0 |
     xargs -0 grep -nIE '/work/|/home/[a-z]|/root/' |
     sed -E 's/^(\.\/)?([^:]*:[0-9]+):.*/\2: a path of one machine/' | rule machine-paths
 

@@ -94,6 +94,18 @@ static int open_inside(const struct files *f, const char *path, struct stat *st)
     return -1;
 }
 
+/* Whether path is a folder with an index.html. */
+static bool is_index(const struct files *f, const char *path)
+{
+    char name[512];
+    struct stat st;
+    if (snprintf(name, sizeof name, "%s/index.html", path) >= (int)sizeof name)
+        return false;
+    int fd = open_inside(f, name, &st);
+    if (fd >= 0) close(fd);
+    return fd >= 0;
+}
+
 void files_get(struct reply *r, const struct files *f, const char *path,
                const char *if_none_match)
 {
@@ -109,6 +121,14 @@ void files_get(struct reply *r, const struct files *f, const char *path,
             (int)sizeof name &&
         (type = files_type(name)))
         fd = open_inside(f, name, &st);
+    const char *slash = strrchr(path, '/'), *last = slash ? slash + 1 : path;
+    if (fd < 0 && !folder && !type && strlen(last) < REPLY_VALUE - 1 && f->root[0] &&
+        is_plain(path) && is_index(f, path)) {
+        /* relative, so that it holds behind a proxy that adds a prefix */
+        reply_empty(r, 308);
+        reply_header(r, "Location", "%s/", last);
+        return;
+    }
     if (fd < 0) {
         reply_fail(r, 404, "", "no such page");
         return;

@@ -2,8 +2,8 @@
  *
  * A path is served if every segment is a plain name (letters, digits, ".", "_", "-"; no leading dot),
  * the ending is a known type, and the file lies inside the folder after symbolic links are resolved.
- * "" and "name/" mean the index.html there. Every other path is 404, so that no client can read
- * sources in the folder or files outside it.
+ * "" and "name/" mean the index.html there, and "name" redirects to "name/" if it has one. Every other
+ * path is 404, so that no client can read sources in the folder or files outside it.
  *
  * Every answer carries an ETag (size and time of change) and "no-cache": a browser asks each time and
  * gets 304 while the file is unchanged.

@@ -105,6 +105,24 @@ TEST(nothing_else_is_served)
     ck_assert_int_eq(get(deep, NULL), 404);
 }
 
+TEST(a_folder_with_a_page_redirects)
+{
+    ck_assert_int_eq(mkdir(tmpdir_path(dir, "web/docs"), 0755), 0);
+    ck_assert_int_eq(mkdir(tmpdir_path(dir, "web/sub/docs"), 0755), 0);
+    ck_assert_int_eq(get("docs", NULL), 404);
+    put("web/docs/index.html", "<p>manual</p>");
+    put("web/sub/docs/index.html", "<p>manual</p>");
+    ck_assert_int_eq(get("docs/", NULL), 200);
+    ck_assert_int_eq(get("docs", NULL), 308);
+    ck_assert_str_eq(reply_header_get(&r, "Location"), "docs/");
+    ck_assert_int_eq(get("sub/docs", NULL), 308);
+    ck_assert_str_eq(reply_header_get(&r, "Location"), "docs/");
+    ck_assert_int_eq(get("../web/docs", NULL), 404);
+    ck_assert_int_eq(symlink("../web2", tmpdir_path(dir, "web/outside")), 0);
+    put("web2/index.html", "<p>not a page</p>");
+    ck_assert_int_eq(get("outside", NULL), 404);
+}
+
 TEST(unchanged_files_are_304)
 {
     char tag[64];
@@ -131,4 +149,5 @@ TEST(no_folder)
 }
 
 SUITE_SET_UP(serve_http_files, 0, setup, teardown, pages_and_their_types,
-             nothing_else_is_served, unchanged_files_are_304, no_folder);
+             nothing_else_is_served, a_folder_with_a_page_redirects,
+             unchanged_files_are_304, no_folder);
