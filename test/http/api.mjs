@@ -412,6 +412,11 @@ await test('health, readiness, metrics, pages', async () => {
     await call(200, 'GET', '/demo/links');
     await call(404, 'GET', '/demo/{link}/{viewer}/{file}', { link: 'no-such-link', viewer: 'v', file: 'x.m4s' });
     await call(400, 'GET', '/demo/{link}/{viewer}/{file}', { link: '.x', viewer: 'v', file: 'x.m4s' });
+    const link = { link: 'lte', viewer: 'v', file: 'link.json' }, change = { from_s: 30, at_s: [5, 12], factor: [0, 0.5] };
+    const { now_s, time_s, mbps, ...changed } = (await call(200, 'PUT', '/demo/{link}/{viewer}/{file}', link, change)).json;
+    assert.deepEqual([changed.from_s, changed.at_s, changed.factor], [30, [5, 12], [0, 0.5]]);
+    await call(400, 'PUT', '/demo/{link}/{viewer}/{file}', link, { at_s: [5], factor: [1, 2] });
+    await call(404, 'PUT', '/demo/{link}/{viewer}/{file}', { ...link, file: 'x.m4s' }, change);
 });
 
 // ---- the limits of the description are those of the daemon ----
@@ -531,7 +536,7 @@ await test('every operation and nearly every answer of the description was met',
                     missing.push(`${method} ${path} ${status}`);
     const allowed = ['get /v1/events 200', 'get /v1/events 400', 'get /demo/{link}/{viewer}/{file} 200',
         'get /demo/{link}/{viewer}/{file} 206', 'get /demo/{link}/{viewer}/{file} 416',
-        'get /demo/links 404', 'post /v1/sessions/{id}/decisions 413',
+        'get /demo/links 404', 'put /demo/{link}/{viewer}/{file} 413', 'post /v1/sessions/{id}/decisions 413',
         'post /v1/sessions/{id}/rewards 413', 'post /v1/sessions/{id}/abandon 413', 'post /v1/decide 413', 'put /v1/profiles/{name} 413'];
     assert.deepEqual(missing.filter(m => !allowed.includes(m)), []);
 });

@@ -36,3 +36,18 @@ void api_demo_file(struct api *a, const struct http_request *q,
         api_cmcd_segment(a, q, file, r);
     }
 }
+
+void api_demo_change(struct api *a, const struct http_request *q,
+                     const struct route_params *p, struct reply *r)
+{
+    const struct players *players = players_of(a);
+    if (!players->media) {
+        reply_fail(r, 404, "", "this daemon has no demo");
+        return;
+    }
+    media_put(r, players->media,
+              &(struct media_question){.link = route_param(p, "link"),
+                                       .viewer = route_param(p, "viewer"),
+                                       .file = route_param(p, "file")},
+              q->body, q->n_body);
+}

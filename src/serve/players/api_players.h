@@ -11,6 +11,7 @@ API_HANDLER(api_pensieve);
 API_HANDLER(api_cmcd_events);
 API_HANDLER(api_demo_links);
 API_HANDLER(api_demo_file);
+API_HANDLER(api_demo_change);
 API_HANDLER(api_origin);
 
 /* The CMCD that came with a request for a media segment, and the answer to it: of the demo's media,

@@ -2,7 +2,9 @@
 
 #include "abr/traces/gen.h"
 #include "base/clock.h"
+#include "base/field.h"
 #include "serve/wire/emit.h"
+#include "serve/wire/wire.h"
 #include "serve/http/range.h"
 
 #include <assert.h>
@@ -63,6 +65,28 @@ double media_carries(const struct trace *t, double from_s, double to_s)
     return bytes;
 }
 
+/* Factor of the link from at_s on; *until: when the next change is due. */
+static double factor_at(double *until, const struct media_changes *c, double at_s)
+{
+    int i = 0;
+    while (i < c->n && c->at_s[i] <= at_s)
+        i++;
+    *until = i < c->n ? c->at_s[i] : (double)INFINITY;
+    return i ? c->factor[i - 1] : 1.0;
+}
+
+double media_link_carries(const struct media_link *l, double from_s, double to_s)
+{
+    double bytes = 0.0, from = l->changes.from_s;
+    for (double at = from_s, until; at < to_s; at = until) {
+        double factor = factor_at(&until, &l->changes, at);
+        if (until > to_s) until = to_s;
+        if (factor > 0.0)
+            bytes += factor * media_carries(l->trace, from + at, from + until);
+    }
+    return bytes;
+}
+
 void media_link_init(struct media_link *l, const struct trace *t, double rtt_s,
                      double now_s)
 {
@@ -83,9 +107,12 @@ int64_t media_link_allow(struct media_link *l, double now_s, int64_t want)
 {
     assert(l->active > 0);
     if (want <= 0 || now_s < l->at_s) return 0;
-    if (!l->trace) return want;
+    if (!l->trace) {
+        double until;
+        return factor_at(&until, &l->changes, now_s - l->start_s) > 0.0 ? want : 0;
+    }
 
-    l->credit += media_carries(l->trace, l->at_s - l->start_s, now_s - l->start_s);
+    l->credit += media_link_carries(l, l->at_s - l->start_s, now_s - l->start_s);
     l->at_s = now_s;
     int64_t least = want < PACKET ? want : PACKET;
     if (l->credit < (double)least) return 0;
@@ -463,6 +490,19 @@ static void send_json(struct reply *r, struct emit *o)
     }
 }
 
+static void emit_changes(struct emit *o, const struct media_changes *c)
+{
+    if (c->from_s > 0.0) {
+        emit_key(o, "from_s");
+        emit_double(o, c->from_s);
+    }
+    if (!c->n) return;
+    emit_key(o, "at_s");
+    emit_doubles(o, c->at_s, c->n);
+    emit_key(o, "factor");
+    emit_doubles(o, c->factor, c->n);
+}
+
 static void send_link(struct reply *r, struct media *m, const char *link,
                       const char *viewer)
 {
@@ -490,6 +530,7 @@ static void send_link(struct reply *r, struct media *m, const char *link,
         emit_key(&o, "mbps");
         emit_doubles(&o, t->mbps, t->n);
     }
+    if (v) emit_changes(&o, &v->state.changes);
     pthread_mutex_unlock(&m->lock);
     emit_close(&o, '}');
     send_json(r, &o);
@@ -508,6 +549,71 @@ void media_get(struct reply *r, struct media *m, const struct media_question *q)
         else
             send_file(r, m, q);
         reply_header(r, "Cache-Control", "no-store"); /* a cache would not be paced */
+    }
+}
+
+struct changes_body {
+    struct media_changes c;
+    int n_factor;
+};
+static const struct field CHANGES[] = {{"from_s", FIELD(struct changes_body, c.from_s)},
+                                       {"at_s", FIELD(struct changes_body, c.at_s),
+                                        .n = FIELD_PLACE(struct changes_body, c.n)},
+                                       {"factor", FIELD(struct changes_body, c.factor),
+                                        .n = FIELD_PLACE(struct changes_body, n_factor)},
+                                       {0}};
+
+static int read_changes(struct media_changes *out, const char *body, size_t n,
+                        struct err *e)
+{
+    struct changes_body b = {0};
+    int rc = wire_body(CHANGES, &b, body, n, e);
+    if (rc) return rc;
+    if (b.n_factor != b.c.n)
+        return err_field(e, ERR_INVALID, "factor", "has %d values, at_s has %d",
+                         b.n_factor, b.c.n);
+    if (!(b.c.from_s >= 0.0 && b.c.from_s <= 1e6))
+        return err_field(e, ERR_INVALID, "from_s", "must be 0 to 1000000");
+    for (int i = 0; i < b.c.n; i++) {
+        double before = i ? b.c.at_s[i - 1] : 0.0;
+        if (!(b.c.at_s[i] >= before && b.c.at_s[i] <= 1e6))
+            return err_field(e, ERR_INVALID, "at_s", "must ascend from 0 to 1000000");
+        if (!(b.c.factor[i] >= 0.0 && b.c.factor[i] <= 100.0))
+            return err_field(e, ERR_INVALID, "factor", "must be 0 to 100");
+    }
+    *out = b.c;
+    return 0;
+}
+
+void media_put(struct reply *r, struct media *m, const struct media_question *q,
+               const char *body, size_t n)
+{
+    struct err e = {0};
+    struct media_changes changes;
+    if (!name_ok(q->link) || !name_ok(q->viewer)) {
+        reply_fail(r, 400, "", "names are made of A-Z, a-z, 0-9, \".\", \"_\" and \"-\"");
+    } else if (strcmp(q->file, "link.json") != 0) {
+        reply_fail(r, 404, "", "only link.json can be changed");
+    } else if (read_changes(&changes, body, n, &e) ||
+               viewer_admit(m, q->link, q->viewer, &e)) {
+        reply_err(r, &e);
+    } else {
+        pthread_mutex_lock(&m->lock);
+        struct viewer *v = viewer_find(m, q->link, q->viewer);
+        if (v) {
+            struct media_link *l = &v->state;
+            double now = media_now(m);
+            /* earned by the changes so far */
+            if (l->active > 0 && l->trace && now > l->at_s) {
+                l->credit +=
+                    media_link_carries(l, l->at_s - l->start_s, now - l->start_s);
+                l->at_s = now;
+            }
+            l->changes = changes;
+        }
+        pthread_mutex_unlock(&m->lock);
+        send_link(r, m, q->link, q->viewer);
+        reply_header(r, "Cache-Control", "no-store");
     }
 }
 

@@ -2,6 +2,7 @@
  *
  *   GET /demo/links                        the links there are, as JSON
  *   GET /demo/{link}/{viewer}/link.json    this viewer's link: its trace and its clock
+ *   PUT /demo/{link}/{viewer}/link.json    changes this viewer's link: {"from_s", "at_s": [], "factor": []}
  *   GET /demo/{link}/{viewer}/{file}       a file of the media folder, or the part of it
  *                                          that Range names, paced
  *
@@ -13,11 +14,15 @@
  * carries; capacity of idle times is lost. The first byte of a request comes one round trip
  * after the request. Requests of one viewer share the link. The trace is repeated.
  *
- *   bytes(t0, t1) = integral of mbps(t) * 1e6 / 8 dt
+ *   bytes(t0, t1) = integral of factor(t) * mbps(from_s + t) * 1e6 / 8 dt
+ *
+ * Changes. factor is 1 before the first change, and factor[i] from at_s[i] on the link's clock: 0 cuts the
+ * link, 0.5 halves it. from_s is where the trace begins for this viewer. A PUT replaces all changes of the
+ * viewer. Bytes that the link has earned stay earned. Without a limit only a factor of 0 has an effect.
  *
  * Names are made of [A-Za-z0-9._-] and do not begin with a dot: nothing outside the two folders
  * can be named. Errors go to the reply as JSON: 404 for an unknown link or file (and how to make the
- * media if there is none), 400 for a malformed name, 416 for a range beyond the file, 503 when the
+ * media if there is none), 400 for a malformed name or change, 416 for a range beyond the file, 503 when the
  * table of viewers is full, 429 when the client's address has its share of viewers with requests under
  * way. A file of the traces folder that is not a trace is read once and remembered until it changes.
  *
@@ -35,8 +40,17 @@
 #include <stdint.h>
 
 /* ---- one link, without clocks or sockets ---- */
+#define MEDIA_CHANGES 64 /* of one link */
+
+struct media_changes {
+    double from_s; /* >= 0 */
+    int n;
+    double at_s[MEDIA_CHANGES], factor[MEDIA_CHANGES]; /* (n) at_s ascending */
+};
+
 struct media_link {
     const struct trace *trace; /* NULL: no limit */
+    struct media_changes changes;
     double rtt_s;
     double start_s; /* when its clock showed 0 */
     int active;     /* requests under way */
@@ -46,6 +60,9 @@ struct media_link {
 
 /* Bytes that the trace carries from from_s to to_s after its beginning; to_s >= from_s >= 0. */
 double media_carries(const struct trace *t, double from_s, double to_s);
+
+/* Bytes that the link earns from from_s to to_s on its clock; its changes count. */
+double media_link_carries(const struct media_link *l, double from_s, double to_s);
 
 void media_link_init(struct media_link *l, const struct trace *t, double rtt_s,
                      double now_s);
@@ -87,5 +104,8 @@ struct media_question {
 };
 
 void media_get(struct reply *r, struct media *m, const struct media_question *q);
+/* PUT of link.json; answers as GET does. */
+void media_put(struct reply *r, struct media *m, const struct media_question *q,
+               const char *body, size_t n);
 
 #endif

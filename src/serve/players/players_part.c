@@ -111,6 +111,7 @@ static const struct route routes[] = {
     {HTTP_POST, "/v1/cmcd", ROUTE_OPEN, api_cmcd_events},
     {HTTP_GET, "/demo/links", ROUTE_OPEN, api_demo_links},
     {HTTP_GET, "/demo/{link}/{viewer}/{file...}", ROUTE_OPEN, api_demo_file},
+    {HTTP_PUT, "/demo/{link}/{viewer}/{file...}", ROUTE_OPEN, api_demo_change},
     {HTTP_GET, "/o/{origin}/{path*}", ROUTE_OPEN, api_origin},
     {HTTP_POST, "/", ROUTE_FALLBACK, api_pensieve}, /* beside the page */
     {HTTP_OTHER, NULL, ROUTE_OPEN, NULL},

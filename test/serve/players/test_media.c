@@ -111,6 +111,42 @@ TEST(without_a_trace_there_is_no_limit)
     media_link_end(&l);
 }
 
+TEST(changes_count_from_their_time_on)
+{
+    struct trace *t =
+        made_trace(2, (const double[][2]){{0, 8}, {1000, 8}}); /* 1e6 bytes/s */
+    struct media_link l;
+    media_link_init(&l, t, 0, 50);
+    l.changes = (struct media_changes){.n = 3, .at_s = {1, 3, 4}, .factor = {0, .5, 2}};
+    static const struct {
+        double from, to, bytes;
+    } row[] = {{0, 1, 1e6},  {0, 2, 1e6},   {1, 3, 0},   {2.5, 3.5, .25e6},
+               {3, 4, .5e6}, {0, 5, 3.5e6}, {4, 6, 4e6}, {4, 4, 0}};
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++)
+        ck_assert_double_eq_tol(media_link_carries(&l, row[i].from, row[i].to),
+                                row[i].bytes, 1e-3);
+
+    /* on the link's own clock */
+    media_link_begin(&l, 50.5);
+    ck_assert_int_eq(media_link_allow(&l, 51, 1 << 20), 500000);
+    ck_assert_int_eq(media_link_allow(&l, 53, 1 << 20), 0);
+    ck_assert_int_eq(media_link_allow(&l, 54, 1 << 20), 500000);
+    trace_free(t);
+
+    t = steps(); /* 8, 0, 4, 4 Mbit/s */
+    media_link_init(&l, t, 0, 0);
+    l.changes.from_s = 1.5;
+    ck_assert_double_eq_tol(media_link_carries(&l, 0, 1), .25e6, 1e-3);
+    trace_free(t);
+
+    media_link_init(&l, NULL, 0, 0);
+    l.changes = (struct media_changes){.n = 2, .at_s = {1, 2}, .factor = {0, 1}};
+    media_link_begin(&l, 0);
+    ck_assert_int_eq(media_link_allow(&l, .5, 100), 100);
+    ck_assert_int_eq(media_link_allow(&l, 1.5, 100), 0);
+    ck_assert_int_eq(media_link_allow(&l, 2, 100), 100);
+}
+
 /* ---- the handlers ---- */
 
 static char dir[64];
@@ -406,6 +442,59 @@ TEST(places_are_bounded)
     media_free(m);
 }
 
+static int change(struct reply *r, struct media *m, const char *file, const char *body)
+{
+    reply_init(r);
+    media_put(r, m,
+              &(struct media_question){.link = "steady", .viewer = "v", .file = file},
+              body, strlen(body));
+    return r->status;
+}
+
+TEST(a_viewer_changes_its_own_link)
+{
+    struct media *m = make(2);
+    struct reply r, chunk;
+    char buf[200000];
+    static const struct {
+        const char *file, *body, *field;
+        int status;
+    } bad[] = {
+        {"link.json", "{\"at_s\":[1],\"factor\":[1,2]}", "\"factor\"", 400},
+        {"link.json", "{\"at_s\":[2,1],\"factor\":[1,2]}", "\"at_s\"", 400},
+        {"link.json", "{\"at_s\":[1],\"factor\":[-1]}", "\"factor\"", 400},
+        {"link.json", "{\"from_s\":-1}", "from_s", 400},
+        {"300-1.m4s", "{}", "link.json", 404},
+    };
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        ck_assert_msg(change(&r, m, bad[i].file, bad[i].body) == bad[i].status, "%zu", i);
+        ck_assert_ptr_nonnull(strstr(r.data, bad[i].field));
+        reply_drop(&r);
+    }
+
+    ck_assert_int_eq(change(&r, m, "link.json", "{\"at_s\":[0.1,7.1],\"factor\":[0,1]}"),
+                     200);
+    ck_assert_ptr_nonnull(strstr(r.data, "\"at_s\":[0.1,7.1],\"factor\":[0,1]"));
+    reply_drop(&r);
+    reply_init(&chunk);
+    get(&chunk, m, "steady", "v", "300-1.m4s", NULL);
+    fake_now = 1000.1; /* first byte at .08 s */
+    ssize_t n = chunk.stream.pull(chunk.stream.self, buf, sizeof buf);
+    ck_assert_int_ge(n, 19999);
+    ck_assert_int_le(n, 20001);
+    fake_now = 1007;
+    ck_assert_int_eq(chunk.stream.pull(chunk.stream.self, buf, sizeof buf), REPLY_LATER);
+    /* a later list does not change what was carried before */
+    ck_assert_int_eq(change(&r, m, "link.json", "{}"), 200);
+    reply_drop(&r);
+    fake_now = 1007.05;
+    n = chunk.stream.pull(chunk.stream.self, buf, sizeof buf);
+    ck_assert_int_ge(n, 49999);
+    ck_assert_int_le(n, 50001);
+    reply_drop(&chunk);
+    media_free(m);
+}
+
 TEST(a_viewer_sees_his_link)
 {
     struct media *m = make(2);
@@ -459,6 +548,7 @@ Suite *suite_serve_players_media(void)
     tcase_add_test(link, requests_share_a_link);
     tcase_add_test(link, no_slivers);
     tcase_add_test(link, without_a_trace_there_is_no_limit);
+    tcase_add_test(link, changes_count_from_their_time_on);
     suite_add_tcase(s, link);
 
     TCase *get = tcase_create("get");
@@ -471,6 +561,7 @@ Suite *suite_serve_players_media(void)
     tcase_add_test(get, an_address_has_its_share_of_the_viewers);
     tcase_add_test(get, a_broken_trace_is_read_once_until_it_changes);
     tcase_add_test(get, a_viewer_sees_his_link);
+    tcase_add_test(get, a_viewer_changes_its_own_link);
     tcase_add_test(get, without_media_it_says_what_to_do);
     suite_add_tcase(s, get);
     return s;
