@@ -533,7 +533,7 @@ export class Core {
     get #known() { return this.#track?.levels.length && this.#track.chunkS; }
 
     async #open(signal) {
-        const track = this.#track, { mode, viewer } = this.#options;
+        const track = this.#track, { mode, viewer, explore } = this.#options;
         if (this.#refused || !this.#known) return null;
         const body = this.#body();
         let reply;
@@ -543,6 +543,7 @@ export class Core {
                 content_id: this.#options.contentId || undefined,
                 ...(mode && { mode }),
                 ...(viewer && { viewer }),
+                ...(explore === false && { explore }),
                 ...this.#nextOf(0),
             }, signal);
         } catch (e) {

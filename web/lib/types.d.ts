@@ -46,6 +46,8 @@ export interface Options {
     /** Names the viewer, in up to 128 bytes, so that a trial gives all sessions of a viewer the same arm. The
      *  daemon keeps a keyed hash of it only. */
     viewer?: string;
+    /** false: the session never explores, so nothing learns from it. Default: as the daemon's settings say. */
+    explore?: boolean;
     /** The longest time that a chunk is held for an answer, in milliseconds (300). Three times that when
      *  a session is opened, and as long again before it for the indexes of SegmentBase. */
     timeoutMs?: number;

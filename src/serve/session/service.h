@@ -152,6 +152,7 @@ struct session_open {
     int n_next_quality;
     double next_quality[VIEW_LEVELS]; /* NaN: unknown */
     enum session_mode mode;           /* default: as the settings or a trial say */
+    bool greedy;                      /* never explores, so nothing learns from it */
     char viewer
         [SERVICE_VIEWER]; /* names the viewer for a trial; never stored. "": unknown */
 };

@@ -228,7 +228,7 @@ static int make_row(struct track_row *row, struct service_worker *w,
     row->apart |= row->observed;
     row->tag = service_tag(s, row);
     /* a session without a hint has no reward function to learn from */
-    row->explores = row->hinted && !row->apart && !row->arm.trial[0] &&
+    row->explores = row->hinted && !row->apart && !row->arm.trial[0] && !in->greedy &&
                     chosen_to_explore(s, row->key);
     return rc;
 }

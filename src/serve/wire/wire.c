@@ -291,6 +291,7 @@ struct open_body {
     int n_next;
     bool has_quality, has_height;
     char mode[16];
+    bool explore;
 };
 static const struct field OPEN_WEIGHTS[] = WEIGHT_ROWS(struct open_body);
 #define ROW(member) FIELD(struct open_body, member)
@@ -317,6 +318,7 @@ static const struct field OPEN[] = {
      LENGTH(struct open_body, open.n_height)},
     {"mode", ROW(mode)},
     {"viewer", ROW(open.viewer)},
+    {"explore", ROW(explore)},
     {0}};
 #undef ROW
 
@@ -335,6 +337,7 @@ int wire_open(struct session_open *out, const char *body, size_t n, struct err *
     memset(&b, 0, sizeof b);
     b.open.buffer_max_s = WIRE_BUFFER_MAX_S;
     b.v = VALUES_DEFAULT;
+    b.explore = true;
     int rc = wire_body(OPEN, &b, body, n, e);
     if (!rc) rc = to_qoe(&b.open.qoe, &b.v, e);
     b.open.has_mu = rc > 0;
@@ -348,6 +351,7 @@ int wire_open(struct session_open *out, const char *body, size_t n, struct err *
     if (!rc && b.has_height)
         rc = check_count(b.open.n_height, b.open.levels, "height", e);
     if (!rc) rc = open_mode(&b.open.mode, b.mode, e);
+    b.open.greedy = !b.explore;
     b.open.quality_from = b.has_quality ? QUALITY_LEVEL : QUALITY_CURVE;
     memcpy(out, &b.open, sizeof *out);
     return rc;

@@ -67,6 +67,20 @@ TEST(a_bad_configuration_names_its_field)
     refuses(ERR_IO, "/nonexistent/deeper/data");
 }
 
+TEST(a_greedy_session_never_explores)
+{
+    f.cfg.explore_share = 1;
+    served_start(&f);
+    struct session_open open = served_request(1, 0);
+    struct session_opened out;
+    struct err e = {0};
+    ck_assert_int_eq(service_open(&out, f.service, f.worker, &open, &e), 0);
+    ck_assert(out.explores && out.first.sampled);
+    open.greedy = true;
+    ck_assert_int_eq(service_open(&out, f.service, f.worker, &open, &e), 0);
+    ck_assert(!out.explores && !out.first.sampled);
+}
+
 TEST(reloaded_settings_apply_at_once)
 {
     f.cfg.explore_share = 0;
@@ -474,8 +488,9 @@ TEST(everything_at_once)
 }
 
 SUITE_SET_UP(serve_session_service, 120, setup, teardown,
-             a_bad_configuration_names_its_field, reloaded_settings_apply_at_once,
-             two_do_not_share_a_folder, every_failing_allocation_of_a_start_is_an_error,
+             a_bad_configuration_names_its_field, a_greedy_session_never_explores,
+             reloaded_settings_apply_at_once, two_do_not_share_a_folder,
+             every_failing_allocation_of_a_start_is_an_error,
              a_second_start_restores_its_state, closed_sessions_stay_readable_and_closed,
              versions_never_go_back, weights_and_versions_survive_a_crash_and_a_drain,
              a_damaged_checkpoint_falls_back, a_full_disk_refuses_and_recovers,

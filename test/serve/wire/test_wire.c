@@ -39,6 +39,19 @@ static int parse_reward(const char *s)
     return wire_reward(&reward, s, strlen(s), &e);
 }
 
+TEST(a_session_may_refuse_to_explore)
+{
+    ck_assert_int_eq(parse_open("{\"ladder_kbps\":[300,750],\"chunk_s\":4}"), 0);
+    ck_assert(!in.greedy);
+    ck_assert_int_eq(
+        parse_open("{\"ladder_kbps\":[300,750],\"chunk_s\":4,\"explore\":false}"), 0);
+    ck_assert(in.greedy);
+    ck_assert_int_eq(
+        parse_open("{\"ladder_kbps\":[300,750],\"chunk_s\":4,\"explore\":0}"),
+        ERR_INVALID);
+    ck_assert_str_eq(e.field, "explore");
+}
+
 TEST(abandon_questions_and_answers)
 {
     struct underway_in u;
@@ -494,4 +507,4 @@ SUITE(serve_wire_wire, a_session_with_everything, a_session_with_the_least,
       quality_of_levels_and_chunks, ROWS(bad_sessions_name_the_field, bad),
       nested_fields_have_a_path, deep_nesting_is_an_error_and_no_crash,
       written_objects_are_readable, history_as_csv, orders_for_routers,
-      abandon_questions_and_answers);
+      a_session_may_refuse_to_explore, abandon_questions_and_answers);
