@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #define STREAM_BLOCK ((size_t)32 << 10)
 
@@ -71,6 +72,41 @@ static struct MHD_Response *stream_response(struct conn *c, struct reply *r)
     h->streams = s;
     h->stats.streams++;
     h->stats.endless += s->source.endless;
+    return m;
+}
+
+/* ---- files ----
+ *
+ * The library's own response from a descriptor uses sendfile. That may send less than the socket takes,
+ * and the library then waits for an edge of epoll that never comes, until another event wakes it: a page
+ * got the first 200 KB of a script, and the rest a quarter of a minute later. */
+
+struct file {
+    int fd;
+};
+
+static ssize_t file_pull(void *cls, uint64_t pos, char *buf, size_t max)
+{
+    const struct file *f = cls;
+    ssize_t n = pread(f->fd, buf, max, (off_t)pos);
+    return n > 0 ? n : MHD_CONTENT_READER_END_WITH_ERROR; /* the file shrank */
+}
+
+static void file_done(void *cls)
+{
+    struct file *f = cls;
+    close(f->fd);
+    free(f);
+}
+
+static struct MHD_Response *file_response(const struct reply *r)
+{
+    struct file *f = malloc(sizeof *f);
+    if (!f) return NULL;
+    f->fd = r->fd;
+    struct MHD_Response *m =
+        MHD_create_response_from_callback(r->n, STREAM_BLOCK, file_pull, f, file_done);
+    if (!m) free(f);
     return m;
 }
 
@@ -220,7 +256,7 @@ static struct MHD_Response *make_response(struct conn *c, struct reply *r)
         m = MHD_create_response_from_buffer(r->n, data, MHD_RESPMEM_MUST_FREE);
         break;
     case REPLY_FILE:
-        m = MHD_create_response_from_fd64(r->n, r->fd);
+        m = file_response(r);
         break;
     case REPLY_STREAM:
         m = stream_response(c, r);
