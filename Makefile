@@ -326,34 +326,36 @@ test/deploy/node_modules/.done: test/deploy/package-lock.json
 	$(Q)cd test/deploy && npm ci --ignore-scripts --no-audit --no-fund --loglevel=error
 	$(Q)touch $@
 
-media: build/media/.rated ## encode the demo's video and measure its quality (ffmpeg, 30 seconds the first time)
+# the demo plays build/film, the tests play build/media
+media: build/film/.rated build/media/.rated ## encode the videos of demo and tests and measure their quality (ffmpeg, 2 minutes the first time)
 	@:
 
-build/media/.rated: build/media/manifest.mpd | build/abrd
-	$(Q)ABRD=build/abrd sh web/tools/make-media.sh build/media && touch $@
+build/%/.rated: build/%/manifest.mpd | build/abrd
+	$(Q)ABRD=build/abrd sh web/tools/make-media.sh build/$* && touch $@
 
-build/media/manifest.mpd: web/tools/make-media.sh
-	$(Q)rm -rf build/media && ABRD= sh web/tools/make-media.sh build/media
+build/film/manifest.mpd build/media/manifest.mpd: build/%/manifest.mpd: web/tools/make-media.sh
+	$(Q)rm -rf build/$* && ABRD= PICTURE=$(if $(filter media,$*),grain,film) sh web/tools/make-media.sh build/$*
 
-# The sub-makes see the compiler and pkg-config that deps may have just installed. The libraries and the
-# video of the pages are prepared while the daemon is compiled. On a terminal the daemon is a separate
-# job (bash -m), so that Ctrl-C stops only it, and make ends with the daemon's exit code.
+# The sub-makes see the compiler and pkg-config that deps may have just installed. The libraries of the
+# pages are prepared while the daemon is compiled. The demo's film is encoded in the background, and its
+# page waits for it. The film's quality is measured when the film and the daemon are there. On a terminal
+# the daemon is a separate job (bash -m), so that Ctrl-C stops only it, and make ends with its exit code.
 PORT = 8080
 DATA = var
 run: ## install missing packages, build, and start the daemon on 127.0.0.1:8080; PORT=9210 DATA=var
 	@bash deploy/can-run.sh '$(PORT)' '$(DATA)'
 	@$(MAKE) --no-print-directory deps
-	@$(MAKE) --no-print-directory page-web page-media build/abrd
-	@$(MAKE) --no-print-directory media || echo "abrd: the demo's video states no quality" >&2
-	@set -- serve --port '$(PORT)' --data '$(DATA)'; \
+	@mkdir -p build; film() { nice $(MAKE) --no-print-directory "$$1"; }; \
+	film build/film/manifest.mpd >build/film.log 2>&1 & encoder=$$!; \
+	$(MAKE) --no-print-directory page-web build/abrd || exit; \
+	{ tail --pid=$$encoder -f /dev/null; film build/film/.rated; } >>build/film.log 2>&1 & \
+	set -- serve --port '$(PORT)' --data '$(DATA)' --media-dir build/film; \
 	if [ -t 0 ]; then exec bash -mc 'build/abrd "$$@"; exit $$?' abrd "$$@"; \
 	else exec build/abrd "$$@"; fi
 
-.PHONY: page-web page-media
-page-web: PAGE := web
-page-media: PAGE := build/media/manifest.mpd # its quality is measured when the daemon is there
-page-web page-media:
-	@$(MAKE) --no-print-directory $(PAGE) || echo "abrd: the demo page will not be complete" >&2
+.PHONY: page-web
+page-web:
+	@$(MAKE) --no-print-directory web || echo "abrd: the demo page will not be complete" >&2
 
 # ---- tests
 

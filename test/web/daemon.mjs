@@ -16,7 +16,8 @@ export class Daemon {
     /** @param {Record<string, string|number|boolean>} config lines of its configuration file */
     constructor(config = {}) {
         this.data = fs.mkdtempSync(path.join(os.tmpdir(), 'abrd-web-'));
-        this.config = config;
+        // the small video of the tests, not the demo's film
+        this.config = { 'media-dir': 'build/media', ...config };
         this.log = '';
     }
 

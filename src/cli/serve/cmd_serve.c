@@ -126,7 +126,7 @@ static struct node *make_node(const struct serve_options *s, struct paths *paths
 {
     struct parts_cfg optional = s->optional;
     struct media_cfg *media = &optional.players.media;
-    media->dir = serve_options_path(media->dir, paths->media, "build/media");
+    media->dir = serve_options_path(media->dir, paths->media, "build/film");
     if (!media->dir) media->dir = serve_options_path(NULL, paths->media, "media");
     media->traces = serve_options_path(media->traces, paths->traces, "traces");
     optional.players.demo = true;
