@@ -81,7 +81,7 @@ function npm() {
     const lock = JSON.parse(readFileSync('web/package-lock.json', 'utf8'));
     // what web/tools/vendor.sh copies to the pages, with what is built into it; the rest builds and tests
     const inside = name => lock.packages[`node_modules/${name}`] ?? {};
-    const shipped = new Set(['dashjs', 'uplot']);
+    const shipped = new Set(['dashjs', 'hls.js', 'shaka-player', 'uplot']);
     for (const name of shipped)
         for (const inner of Object.keys({ ...inside(name).dependencies, ...inside(name).peerDependencies }))
             shipped.add(inner);

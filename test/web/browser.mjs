@@ -4,6 +4,7 @@ import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import path from 'node:path';
 
+import { leastContrast } from './contrast.mjs';
 import { Daemon, ROOT, distant } from './daemon.mjs';
 import { sideBySide, test, until } from './harness.mjs';
 import { launch } from './stage.mjs';
@@ -31,7 +32,8 @@ async function open(browser, daemon, query) {
         urls.push([chunk, Number(m[1])]);
     });
     page.on('pageerror', e => errors.push(e.message));
-    await page.goto(`${daemon.url}/?${new URLSearchParams(query)}`);
+    // solo: most tests are about the player with the plugin
+    await page.goto(`${daemon.url}/?${new URLSearchParams({ solo: 1, ...query })}`);
     await page.waitForFunction(() => window.demo !== undefined);
     return { page, urls, errors, abandoned };
 }
@@ -61,7 +63,7 @@ export async function browserTests() {
     const browser = await launch();
     try {
         await playTest(browser, daemon);
-        await sideBySide([deathTest, distanceTest, seekTest, profileTests, pageTest]
+        await sideBySide([deathTest, distanceTest, seekTest, profileTests, pageTest, pairTests]
             .map(body => () => body(browser, daemon)));
     } finally {
         await browser.close();
@@ -73,7 +75,7 @@ export async function browserTests() {
 async function playTest(browser, daemon) {
     // twelve times as fast, so that this link is too thin: levels change, the picture stands still
     const demo = await open(browser, daemon,
-        { link: 'high-4g-00', rate: 12, profile: 'live', timeout: 5000 });
+        { link: 'high-4g-00', rate: 12, profile: 'live', timeout: 5000, explore: 1 });
     const { page, urls, errors } = demo;
     let history, chunks;
 
@@ -252,6 +254,84 @@ async function deathTest(browser, daemon) {
         }
     });
 }
+
+/** Both players of the demo. */
+async function pairTests(browser, daemon) {
+    const seen = page => page.evaluate(() => [window.demo.other, window.demo.recording]
+        .map(r => ({ n: r.arrived().length, kbps: r.chunks.map(c => c.kbps), by: r.chunks.map(c => c.by), ...r.seen() })));
+    const linksOf = page => page.evaluate(async () => {
+        const urls = performance.getEntriesByType('resource').map(e => e.name).filter(u => u.endsWith('link.json'));
+        return Promise.all([...new Set(urls)].slice(-2).map(u => fetch(u).then(r => r.json())));
+    });
+
+    await test('browser: what is done reaches both links at once, and an address repeats it', async () => {
+        const { page, errors } = await open(browser, daemon, { solo: 0, link: 'unlimited', rate: 2, seed: 3, timeout: 5000 });
+        await until(async () => (await seen(page)).every(s => s.n >= 2), 'two chunks each');
+        const [own, abrd] = await seen(page);
+        assert.deepEqual([...new Set(own.by), ...new Set(abrd.by)], ['player', 'abrd']);
+        await page.click('#kill');
+        await until(async () => await who(page) === 'player', 'the player\'s own rules');
+        assert.match(await page.textContent('#who-why'), /does not answer/);
+        await page.click('#kill');
+        await until(async () => await who(page) === 'abrd', 'the daemon again');
+        await page.click('#cut');
+        await page.click('#halve');
+        const [a, b] = await until(async () => {
+            const links = await linksOf(page);
+            return links.every(l => l.factor?.length === 3) && links;
+        }, 'both links');
+        assert.deepEqual([a.at_s, a.factor, a.from_s], [b.at_s, b.factor, b.from_s]);
+        assert.deepEqual([a.factor, a.from_s], [[0, 0, 0.5], 3 * 37]);
+        assert.equal(a.at_s[2], a.at_s[0] + 7);
+        assert.match(await page.textContent('#verdict'), /abrd: .*; dash\.js: /);
+
+        const { actions, address } = await page.evaluate(() => ({ actions: window.demo.actions, address: window.demo.address }));
+        assert.deepEqual(actions.map(x => x.kind), ['gone', 'back', 'cut', 'rate']);
+        await page.goto(address);
+        await page.waitForFunction(() => window.demo?.actions.length);
+        assert.deepEqual(await page.evaluate(() => window.demo.actions), actions);
+        const [again] = await until(async () => {
+            const links = await linksOf(page);
+            return links.length === 2 && links;
+        }, 'links of the repeat');
+        assert.deepEqual([again.at_s, again.factor, again.from_s], [a.at_s, a.factor, a.from_s]);
+        assert.deepEqual(errors, []);
+        await page.close();
+    });
+
+    for (const player of ['hlsjs', 'shaka'])
+        await test(`browser: ${player} beside itself`, async () => {
+            const { page, errors } = await open(browser, daemon, { solo: 0, player, link: 'unlimited', timeout: 5000 });
+            await until(async () => (await seen(page)).every(s => s.n >= 3 && s.startup_s !== null && s.points > 0), 'three chunks each');
+            const [own, abrd] = await seen(page);
+            assert.deepEqual([...new Set(own.by)], ['player']);
+            assert.ok(abrd.by.includes('abrd'), `${abrd.by}`);
+            assert.ok(own.kbps.every(k => [300, 750, 1200, 1850, 2850, 4300].includes(k)), `${own.kbps}`);
+            assert.deepEqual(errors, []);
+            await page.close();
+        });
+
+    await test('browser: the demo can be read, light and dark, and on a phone', async () => {
+        const { page } = await open(browser, daemon, { solo: 0, link: 'lte', timeout: 5000 });
+        await until(async () => (await seen(page)).every(s => s.points > 0), 'both pictures');
+        await page.click('#more summary');
+        for (const scheme of ['light', 'dark'])
+            for (const width of [360, 1440]) {
+                await page.emulateMedia({ colorScheme: scheme });
+                await page.setViewportSize({ width, height: 900 });
+                const { q, ratio } = await leastContrast(page, DEMO_TEXTS);
+                assert.ok(ratio >= 4.5, `${scheme}, ${width} px: ${q} has a contrast of ${ratio.toFixed(2)}`);
+                assert.equal(await page.evaluate(() => document.documentElement.scrollWidth), width);
+            }
+        const { y, height } = await page.locator('.charts.first').boundingBox();
+        assert.ok(y + height <= 900 + 60, `the buffer's chart ends at ${y + height}`); // the open settings take 60
+        await page.close();
+    });
+}
+
+const DEMO_TEXTS = ['h1', 'h2', 'small', 'dt', 'dd', 'dd i', 'footer', 'footer a', 'nav a', '.key span', 'label', 'summary', '.badge', '.who strong',
+    '#who-text', '#who-why', '#own-who-why', '#verdict-lead', '#verdict-text', '.bands', '.line', '.fine p', '#start', '#stop', '#csv', 'select',
+    '#daemon-line', '#probabilities li', '#daemon dt', '#routers', '#log li', '#means', 'header p'];
 
 async function pageTest(browser, daemon) {
     await test('browser: the page shows what happens', async () => {

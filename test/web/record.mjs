@@ -3,7 +3,9 @@ import assert from 'node:assert/strict';
 
 import { alone } from './alone.mjs';
 import { test } from './harness.mjs';
-import { Recording, capacity } from '../../web/demo/record.js';
+import { Recording, capacity, inCommon } from '../../web/demo/record.js';
+import { CUT_S, changes, factorAt, isGone, read, write } from '../../web/demo/script.js';
+import { verdict } from '../../web/demo/verdict.js';
 
 const near = (a, b, eps = 1e-12) => assert.ok(Math.abs(a - b) <= eps, `${a} is not ${b}`);
 
@@ -93,6 +95,58 @@ export async function recordTests() {
         for (const t of [0, 1, 2, 3]) r.sample(t, 0, null);
         r.arrival(3.5, { chunk: 0, level: 0, bytes: 250000, download_s: 2, rebuffer_s: 0, buffer_s: 4 });
         assert.deepEqual(r.samples.measured, [null, null, 1, 1]);
+    });
+
+    await test('record: what was on the screen', () => {
+        const r = new Recording(), chunk = (points, level) => ({ points, level, kbps: 300 });
+        r.stall(1, false);
+        r.sample(1, 4, null, 0);
+        r.sample(2, 4, chunk(40, 0), 1);
+        r.sample(4, 4, chunk(70, 2), 3);
+        r.stall(4, true);
+        r.sample(5, 0, chunk(90, 1), 3); // it stands still
+        r.stall(5, false);
+        r.sample(6, 4, null, 4); // not known
+        const { points, stalls, stall_s, startup_s, switches } = r.seen();
+        near(points, (40 + 2 * 70) / 3);
+        assert.deepEqual([stalls, stall_s, startup_s, switches], [1, 1, 1, 1]);
+    });
+
+    await test('record: two playbacks are compared over what both have shown', () => {
+        const a = new Recording(), b = new Recording(), chunk = (n, points) => ({ chunk: n, points, level: 0 });
+        assert.deepEqual(inCommon(a, b), [null, null]);
+        for (const [r, list] of [[a, [[0, 50], [1, 70]]], [b, [[0, 60], [1, 80], [2, 5]]]]) {
+            r.sample(0, 4, null, 0);
+            list.forEach(([n, points], i) => r.sample(i + 1, 4, chunk(n, points), i + 1));
+        }
+        assert.deepEqual(inCommon(a, b), [60, 70]);
+        near(b.seen().points, 145 / 3);
+    });
+
+    await test('demo: a run as text, and what it does to the link', () => {
+        const actions = [{ at: 3, kind: 'gone' }, { at: 10, kind: 'rate', rate: 0.5 }, { at: 12.25, kind: 'cut' }, { at: 14, kind: 'back' },
+            { at: 15, kind: 'rate', rate: 2 }];
+        assert.equal(write(actions), 'gone@3,rate0.5@10,cut@12.25,back@14,rate2@15');
+        assert.deepEqual(read(write(actions)), actions);
+        assert.deepEqual(read('cut@9,nonsense,rate@3,rate-1@3,cut@-1,back@1;x'), [{ at: 9, kind: 'cut' }]);
+        assert.deepEqual(read(null), []);
+        const c = changes(actions);
+        assert.deepEqual(c, { at_s: [10, 12.25, 15, 12.25 + CUT_S], factor: [0.5, 0, 0, 2] });
+        assert.deepEqual([0, 10, 13, 16, 30].map(t => factorAt(t, c)), [1, 0.5, 0, 0, 2]);
+        assert.deepEqual([0, 3, 13.9, 14].map(t => isGone(t, actions)), [false, true, true, false]);
+    });
+
+    await test('demo: the comparison in words, whoever is better', () => {
+        const seen = (points, stalls, stall_s, startup_s = 1) => ({ points, stalls, stall_s, startup_s });
+        const words = (a, b) => { const { winner, lead, text } = verdict('dash.js', a, b); return [winner, lead, text]; };
+        assert.deepEqual(words(seen(50, 2, 6.1), seen(56, 0, 0)),
+            ['abrd', 'abrd is better.', 'abrd: 12 % sharper, no stall; dash.js: 2 stalls, 6.1 s.']);
+        assert.deepEqual(words(seen(56, 0, 0), seen(50, 1, 2, 3)),
+            ['own', 'dash.js is better.', 'abrd: 1 stall, 2.0 s; dash.js: 12 % sharper, no stall, first picture 2.0 s sooner.']);
+        assert.deepEqual(words(seen(60, 1, 4), seen(50, 0, 0)).slice(0, 2), ['even', 'Each is better at something.']);
+        assert.deepEqual(words(seen(50, 0, 0), seen(50.5, 0, 0)).slice(0, 2), ['even', 'No difference.']);
+        assert.equal(words(seen(null, 0, 0, null), seen(null, 0, 0, null))[0], null);
+        assert.deepEqual(words(seen(null, 0, 0, null), seen(50, 0, 0)), ['abrd', 'abrd is better.', 'abrd: no stall; dash.js: no picture yet.']);
     });
 
     await test('alone: the lowest level on a link without changes', () => {

@@ -1,141 +1,157 @@
 /**
- * charts.js - the four charts (uPlot), over one time axis and with one cursor.
+ * charts.js - the charts of both players (uPlot), over one time axis and with one cursor.
  *
- * Bands behind the lines: amber where the player's own rules decided, red for stalls, grey for the wait
- * before the first picture.
+ * The key above a chart shows the values under the cursor, else the last ones. Behind the lines: a cut of
+ * the link. On top of the buffer: a bar for each player, red for stalls, grey for the wait before the first
+ * picture, amber while the daemon is away.
  *
  * @module demo/charts
  */
 import { $, axis, css, fit, onScheme } from '../page.js';
 
-const HEIGHT = 178;
+const HEIGHT = { buffer: 128, quality: 170, bitrate: 170, throughput: 170 };
+const LANE = 9, AHEAD_S = 60;
 
-const number = (digits, unit) => (_, v) =>
-    v === null || v === undefined || isNaN(v) ? '–' : `${v.toFixed(digits)} ${unit}`;
+const mega = kbps => kbps === null ? null : kbps / 1000;
+const stepped = align => window.uPlot.paths.stepped({ align });
+const both = (paths, width = 2) => [
+    { label: 'own', stroke: '--player', width, paths },
+    { label: 'abrd', stroke: '--abrd', width: width + 0.5, paths },
+];
 
-/** Paints {from, to} bands of the recording behind the series. */
-function bands(recording) {
+const DEFINITIONS = {
+    buffer: {
+        unit: 's', digits: 1, range: (u, lo, hi) => [0, Math.max(hi ?? 0, 8) * 1.3],
+        series: () => both(),
+        data: (own, abrd) => [own.buffer, abrd.buffer],
+    },
+    quality: {
+        unit: 'points', digits: 0, range: () => [0, 104],
+        series: () => both(stepped(1)),
+        data: (own, abrd) => [own.points, abrd.points],
+    },
+    bitrate: {
+        unit: 'Mbit/s', digits: 2, range: (u, lo, hi) => [0, Math.max(hi ?? 0, 1) * 1.08],
+        series: () => both(stepped(1)),
+        data: (own, abrd) => [own.asked.map(mega), abrd.asked.map(mega)],
+    },
+    throughput: {
+        unit: 'Mbit/s', digits: 2, range: (u, lo, hi) => [0, Math.max(hi ?? 0, 1) * 1.08],
+        series: () => [
+            { label: 'link', stroke: '--ink-3', fill: '--link-fill', width: 1, paths: stepped(-1) },
+            ...both(stepped(-1), 1.5),
+        ],
+        data: (own, abrd) => [abrd.link.map(v => isNaN(v) ? null : v), own.measured, abrd.measured],
+    },
+};
+
+/** Paints cuts behind the lines, and with `lanes` a bar for each player on top. */
+function bands(story, lanes) {
     return {
         hooks: {
             drawClear: u => {
-                const { ctx, bbox } = u;
-                const paint = (from, to, colour) => {
+                const { ctx, bbox } = u, lane = LANE * devicePixelRatio;
+                const paint = (from, to, colour, top = bbox.top, height = bbox.height) => {
                     const a = Math.max(u.valToPos(from, 'x', true), bbox.left);
                     const b = Math.min(u.valToPos(to, 'x', true), bbox.left + bbox.width);
                     if (b <= a) return;
-                    ctx.fillStyle = colour;
-                    ctx.fillRect(a, bbox.top, Math.max(b - a, 2), bbox.height);
+                    ctx.fillStyle = css(colour);
+                    ctx.fillRect(a, top, Math.max(b - a, 2), height);
                 };
-                const now = u.data[0].at(-1) ?? 0;
-                const { chunks, stalls, start } = recording();
+                const { now, sides, cuts, away } = story();
                 ctx.save();
-                chunks.forEach((c, i) => {
-                    if (c.by === 'player')
-                        paint(c.requested_s, chunks[i + 1]?.requested_s ?? now, css('--band-player'));
+                for (const [from, to] of cuts) paint(from, to, '--band-cut');
+                if (lanes) sides.forEach(({ recording: { start, stalls }, side }, i) => {
+                    const top = bbox.top + i * (lane + 3 * devicePixelRatio);
+                    ctx.fillStyle = css('--grid');
+                    ctx.fillRect(bbox.left, top, bbox.width, lane);
+                    if (side === 'abrd') for (const [from, to] of away) paint(from, to ?? now, '--lane-away', top, lane);
+                    if (now > 0) paint(start.from, start.to ?? now, '--lane-start', top, lane);
+                    for (const s of stalls) paint(s.from, s.to ?? now, '--stall', top, lane);
                 });
-                if (u.data[0].length) paint(start.from, start.to ?? now, css('--band-start'));
-                for (const s of stalls) paint(s.from, s.to ?? now, css('--band-stall'));
                 ctx.restore();
             },
         },
     };
 }
 
-const stepped = align => window.uPlot.paths.stepped({ align });
-
-const DEFINITIONS = {
-    bitrate: {
-        unit: 'Mbit/s', range: (u, lo, hi) => [0, Math.max(hi ?? 0, 1) * 1.08],
-        series: () => [
-            { label: 'decided', stroke: css('--abrd'), width: 2, paths: stepped(1),
-                value: number(2, 'Mbit/s') },
-            { label: 'on the screen', stroke: css('--ink-2'), width: 1.5, dash: [4, 3],
-                paths: stepped(1), value: number(2, 'Mbit/s') },
-        ],
-        data: s => [s.decided.map(mega), s.played.map(mega)],
-    },
-    buffer: {
-        unit: 's', range: (u, lo, hi) => [0, Math.max(hi ?? 0, 8) * 1.08],
-        series: () => [{ label: 'buffer', stroke: css('--buffer'), fill: css('--buffer-fill'),
-            width: 2, value: number(1, 's') }],
-        data: s => [s.buffer],
-    },
-    throughput: {
-        unit: 'Mbit/s', range: (u, lo, hi) => [0, Math.max(hi ?? 0, 1) * 1.08],
-        series: () => [
-            { label: 'link', stroke: css('--ink-3'), fill: css('--link-fill'), width: 1,
-                paths: stepped(-1), value: number(2, 'Mbit/s') },
-            { label: 'measured', stroke: css('--measured'), width: 2.5, paths: stepped(-1),
-                points: { show: true, size: 3, fill: css('--measured') },
-                value: number(2, 'Mbit/s') },
-        ],
-        data: s => [s.link.map(v => isNaN(v) ? null : v), s.measured],
-    },
-    quality: {
-        unit: 'points', range: () => [0, 104],
-        series: () => [
-            { label: 'on the screen', stroke: css('--abrd'), width: 2, paths: stepped(1), value: number(0, 'points') },
-            { label: 'mean so far', stroke: css('--ink'), width: 1.5, dash: [4, 3], paths: stepped(1),
-                value: number(0, 'points') },
-        ],
-        data: s => [s.points, s.mean],
-    },
-};
-
-const mega = kbps => kbps === null ? null : kbps / 1000;
-
 export class Charts {
-    #plots = new Map();
-    #recording;
-    #ends = 60; // right end of the time axis [s]
+    #plots = new Map(); // name -> {plot, keys}
+    #story;
+    #ends = AHEAD_S; // right end of the time axis [s]
 
-    /** @param {() => import('./record.js').Recording} recording */
-    constructor(recording) {
-        this.#recording = recording;
+    /** @param {() => {now: number, sides: object[], cuts: number[][], away: number[][], names: object}} story */
+    constructor(story) {
+        this.#story = story;
         this.#build();
         onScheme(() => this.#build());
         const boxes = new ResizeObserver(() => {
-            for (const [name, plot] of this.#plots) fit(plot, slot(name), HEIGHT);
+            for (const [name, { plot }] of this.#plots) fit(plot, slot(name), HEIGHT[name]);
         });
         for (const name of Object.keys(DEFINITIONS)) boxes.observe(slot(name));
     }
 
     /** A new playback. */
     reset() {
-        this.#ends = 60;
-        this.draw();
+        this.#ends = AHEAD_S;
+        this.#build();
     }
 
     draw() {
-        const { samples } = this.#recording();
-        const last = samples.t.at(-1) ?? 0;
-        while (last > this.#ends) this.#ends += 30;
-        for (const [name, plot] of this.#plots) {
-            const data = samples.t.length ? DEFINITIONS[name].data(samples) : [];
-            const empty = DEFINITIONS[name].series().map(() => []);
-            plot.setData([samples.t.length ? samples.t : [], ...(data.length ? data : empty)]);
+        const { sides } = this.#story(), [own, abrd] = ['own', 'abrd'].map(n => sides.find(s => s.side === n)?.recording.samples);
+        const t = abrd?.t ?? [];
+        while ((t.at(-1) ?? 0) > this.#ends) this.#ends += 30;
+        const none = { buffer: [], points: [], asked: [], link: [], measured: [] };
+        for (const [name, { plot, keys }] of this.#plots) {
+            const columns = DEFINITIONS[name].data(own ?? none, abrd ?? none)
+                .map(c => (c.length === t.length ? c : t.map((_, i) => c[i] ?? null)));
+            plot.setData([t, ...columns]);
+            this.#tell(name, keys, columns, null);
         }
+    }
+
+    /** Values under the cursor, or the last ones. */
+    #tell(name, keys, columns, at) {
+        const { digits, unit } = DEFINITIONS[name];
+        columns.forEach((c, i) => {
+            const v = at === null || at === undefined ? c.findLast(x => x !== null && !isNaN(x)) : c[at];
+            const words = v === null || v === undefined || isNaN(v) ? '–' : `${v.toFixed(digits)} ${unit}`;
+            if (keys[i].textContent !== words) keys[i].textContent = words;
+        });
     }
 
     #build() {
         if (!window.uPlot) return;
-        for (const plot of this.#plots.values()) plot.destroy();
-        const look = axis('--ink-3');
+        for (const { plot } of this.#plots.values()) plot.destroy();
+        const { names, sides } = this.#story(), look = axis('--ink-2');
         for (const [name, d] of Object.entries(DEFINITIONS)) {
+            const box = slot(name), series = d.series().map(s => ({ points: { show: false }, ...s,
+                stroke: css(s.stroke), fill: s.fill && css(s.fill), show: s.label !== 'own' || sides.length > 1 }));
+            const key = document.createElement('p'), keys = [];
+            key.className = 'key';
+            series.forEach(s => {
+                const item = document.createElement('span'), mark = document.createElement('i'), value = document.createElement('b');
+                mark.style.background = s.stroke;
+                item.hidden = !s.show;
+                item.append(mark, `${names[s.label] ?? s.label} `, value);
+                key.append(item);
+                keys.push(value);
+            });
             const options = {
-                width: slot(name).clientWidth || 400, height: HEIGHT,
+                width: box.clientWidth || 400, height: HEIGHT[name],
                 cursor: { sync: { key: 'abrd' }, y: false, points: { size: 6 } },
-                legend: { show: true, live: true },
+                legend: { show: false },
                 scales: { x: { time: false, range: () => [0, this.#ends] }, y: { range: d.range } },
                 axes: [
                     { ...look, size: 26, values: (_, ticks) => ticks.map(v => `${v} s`) },
-                    { ...look, size: 40, splits: undefined },
+                    { ...look, size: 40 },
                 ],
-                series: [{ label: 'time', value: number(1, 's') },
-                    ...d.series().map(s => ({ points: { show: false }, ...s }))],
-                plugins: [bands(this.#recording)],
+                series: [{}, ...series],
+                plugins: [bands(this.#story, name === 'buffer')],
+                hooks: { setCursor: [u => this.#tell(name, keys, u.data.slice(1), u.cursor.idx)] },
             };
-            this.#plots.set(name, new window.uPlot(options, [[], ...d.series().map(() => [])], slot(name)));
+            box.replaceChildren(key);
+            this.#plots.set(name, { plot: new window.uPlot(options, [[], ...series.map(() => [])], box), keys });
         }
         this.draw();
     }

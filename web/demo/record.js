@@ -1,12 +1,25 @@
 /**
  * record.js - the record of one playback: every chunk, and four samples per second.
  *
- * The charts, the tiles and the CSV file come from it. It does not use the page. Times are seconds since
+ * The charts, the tiles, the comparison and the CSV file come from it. It does not use the page. Times are seconds since
  * the start.
  *
  * @module demo/record
  */
 import { chunkQoe, qoeOf, qualityCurve } from '../lib/qoe.js';
+
+/**
+ * Mean quality of two playbacks over the chunks that both have shown: one that is behind has seen another part
+ * of the film, which may be easier to encode. Null where they have none in common.
+ * @param {Recording} a
+ * @param {Recording} b
+ * @returns {[number|null, number|null]}
+ */
+export function inCommon(a, b) {
+    const both = [...a.shown.keys()].filter(n => b.shown.has(n));
+    if (!both.length) return [null, null];
+    return [a, b].map(r => both.reduce((sum, n) => sum + r.shown.get(n).points_s / r.shown.get(n).s, 0) / both.length);
+}
 
 /** Shortest stall that counts [s], as in lib/stall.js. */
 const STALL_MIN_S = 0.1;
@@ -37,12 +50,23 @@ export class Recording {
     stalls = [];        // {from, to}; to null while it lasts
     seen_s = 0;         // video that was shown
     link = null;        // {time_s, mbps, now_s} and offset: time on the link's clock = t + offset
+    factor = () => 1;   // what the link's rate is multiplied by, at a time on its clock
+    quality = null;     // points of a chunk: (chunk, kbps) => number or null; null: of the level
+    screen = { points_s: 0, s: 0, switches: 0, level: null }; // what was on the screen
+    shown = new Map();  // chunk -> {points_s, s} of its time on the screen
     /** columns of the charts, one entry per sample */
-    samples = { t: [], buffer: [], decided: [], played: [], measured: [], link: [], points: [],
+    samples = { t: [], buffer: [], asked: [], played: [], measured: [], link: [], points: [],
         mean: [], seen: [] };
     #decisions = new Map(); // chunk -> latest answer
     #points = [];       // of each level
     #position = NaN;    // of the last sample
+
+    /** The player's own rules: what the manifest says, without a session. */
+    describe(ladder, chunkS) {
+        this.ladder = ladder;
+        this.session = { ladder_kbps: ladder, chunk_s: chunkS };
+        this.#points = qualityCurve(ladder);
+    }
 
     open(session) {
         this.session = session;
@@ -69,7 +93,7 @@ export class Recording {
         if (i < 0) return null;
         const c = this.chunks[i], before = this.chunks[i - 1] ?? null;
         // the daemon states the quality of the level that it chose
-        const points = c.answer?.level === o.level ? c.answer.quality : null;
+        const points = (c.answer?.level === o.level ? c.answer.quality : null) ?? this.quality?.(c.chunk, c.kbps);
         Object.assign(c, {
             arrived_s: t, bytes: o.bytes, download_s: o.download_s, rebuffer_s: o.rebuffer_s,
             buffer_s: o.buffer_s, throughput_kbps: o.bytes * 8 / 1000 / o.download_s,
@@ -110,17 +134,49 @@ export class Recording {
     sample(t, buffer, shown, position = NaN, rate = 1) {
         const s = this.samples, step = position - this.#position;
         // a longer step is a seek
-        if (step > 0 && step <= rate * (t - s.t.at(-1)) + 1) this.seen_s += step;
+        if (step > 0 && step <= rate * (t - s.t.at(-1)) + 1) {
+            this.seen_s += step;
+            this.#show(shown, step);
+        }
         this.#position = position;
         s.t.push(t);
         s.seen.push(this.seen_s);
         s.buffer.push(buffer);
-        s.decided.push(this.chunks.at(-1)?.decided_kbps ?? null);
+        s.asked.push(this.chunks.at(-1)?.kbps ?? null);
         s.played.push(shown?.kbps ?? null);
         s.measured.push(null);
-        s.link.push(this.link ? capacity(this.link, t + this.link.offset) : null);
+        s.link.push(this.link ? this.#capacity(t + this.link.offset) : null);
         s.points.push(shown?.points ?? null);
-        s.mean.push(this.arrived().length ? this.totals().points : null);
+        s.mean.push(this.screen.s > 0 ? this.screen.points_s / this.screen.s : null);
+    }
+
+    #capacity(s) {
+        const factor = this.factor(s);
+        return factor > 0 ? factor * capacity(this.link, s + (this.link.from_s ?? 0)) : 0;
+    }
+
+    #show(chunk, s) {
+        const { screen } = this;
+        if (!(chunk?.points >= 0)) return;
+        const own = this.shown.get(chunk.chunk) ?? { points_s: 0, s: 0 };
+        this.shown.set(chunk.chunk, { points_s: own.points_s + chunk.points * s, s: own.s + s });
+        screen.points_s += chunk.points * s;
+        screen.s += s;
+        if (screen.level !== null && screen.level !== chunk.level) screen.switches++;
+        screen.level = chunk.level;
+    }
+
+    /** What the viewer saw until `t`, for the comparison (verdict.js). */
+    seen(t = this.samples.t.at(-1) ?? 0) {
+        const { start, screen, stalls } = this;
+        return {
+            points: screen.s > 0 ? screen.points_s / screen.s : null,
+            stalls: stalls.filter(x => (x.to ?? t) - x.from >= STALL_MIN_S).length,
+            stall_s: stalls.reduce((s, x) => s + (x.to ?? t) - x.from, 0),
+            startup_s: start.to === null ? null : start.to - start.from,
+            switches: screen.switches,
+            switches_a_minute: this.seen_s > 5 ? 60 * screen.switches / this.seen_s : null,
+        };
     }
 
     arrived() { return this.chunks.filter(c => c.arrived_s !== null); }

@@ -1,5 +1,7 @@
 /**
- * view.js - shows the state, tiles, chunks and probabilities on the page.
+ * view.js - shows state, tiles, chunks and probabilities on the page.
+ *
+ * Elements of the player by its own rules have the prefix "own-".
  *
  * @module demo/view
  */
@@ -12,6 +14,13 @@ function element(tag, className, text) {
     return e;
 }
 
+const of = (side, id) => $(side === 'own' ? `own-${id}` : id);
+
+/** Writes only what has changed. */
+function text(e, value) {
+    if (e.textContent !== value) e.textContent = value;
+}
+
 /** The style class with the colour of an expert. */
 export const expertClass = k => k >= 0 && k < 4 ? `e${k}` : 'ex';
 
@@ -19,61 +28,89 @@ export const expertClass = k => k >= 0 && k < 4 ? `e${k}` : 'ex';
 const byExpert = a => a.by === 'merge' ? 'merged experts' :
     a.expert >= 0 ? `expert ${a.expert}` : 'fallback: the lowest level';
 
-export function showWho(state, recording, running) {
+/** The line above the right picture. */
+export function showWho(state, recording, running, name) {
     const { mode, reason } = state;
     const last = recording.chunks.at(-1), { session } = recording;
     $('who').dataset.mode = mode;
     if (mode === 'abrd') {
         const a = last?.answer;
-        $('who-text').textContent = 'abrd decides';
-        $('who-why').textContent = [
+        text($('who-text'), 'abrd decides');
+        text($('who-why'), [
+            session && `in ${name}`,
             session && `viewer: ${session.profile}${session.hinted ? '' : ' (assumed)'}`,
             a && byExpert(a), a && `policy version ${a.policy}`,
             session?.explores && 'explores',
             a?.latency_s !== undefined && `answered in ${Math.max(1, Math.round(a.latency_s * 1000))} ms`,
-        ].filter(Boolean).join(' · ');
+        ].filter(Boolean).join(' · '));
     } else if (mode === 'player') {
-        $('who-text').textContent = 'the player\u2019s own rules';
-        $('who-why').textContent = reason;
+        text($('who-text'), 'the player\u2019s own rules');
+        text($('who-why'), reason);
     } else if (mode === 'over') {
         const { n, followed } = recording.totals();
-        $('who-text').textContent = 'played to the end';
-        $('who-why').textContent = `${followed} of ${n} chunks were decided by abrd`;
+        text($('who-text'), 'abrd: played to the end');
+        text($('who-why'), `${followed} of ${n} chunks were decided by abrd`);
     } else {
-        $('who-text').textContent = running ? 'loading' : recording.chunks.length ? 'stopped' : 'ready';
-        $('who-why').textContent = reason || (running ? 'the manifest' : 'press Start');
+        text($('who-text'), running ? 'abrd: loading' : recording.chunks.length ? 'stopped' : 'ready');
+        text($('who-why'), reason || (running ? 'the manifest' : 'press Start'));
     }
 }
 
-function tile(id, value, unit) {
-    $(id).replaceChildren(value, ...(unit ? [element('i', '', unit)] : []));
+/** The line above the left picture. */
+export function showOwn(name, why, mode) {
+    $('own-who').dataset.mode = mode;
+    text($('own-who-text'), name);
+    text($('own-who-why'), why);
 }
+
+function tile(e, value, unit) {
+    const key = `${value} ${unit ?? ''}`;
+    if (e.dataset.shown === key) return;
+    e.dataset.shown = key;
+    e.replaceChildren(value, ...(unit ? [element('i', '', unit)] : []));
+}
+
+const NONE = '–';
 
 /** @param {object|null} [shown] the chunk on the screen; absent: as it was */
-export function showTiles(recording, shown) {
-    const t = recording.totals(), { start } = recording, or = (v, digits) => (v === null ? '–' : v.toFixed(digits));
-    tile('tile-startup', start.to === null ? '–' : (start.to - start.from).toFixed(1), start.to === null ? '' : 's');
-    tile('tile-stall', t.stall_ratio === null ? '–' : (100 * t.stall_ratio).toFixed(1),
-        t.stall_ratio === null ? '' : `% (${t.stall_s.toFixed(1)} s)`);
-    tile('tile-quality', or(t.points, 0), t.points === null ? '' : 'of 100 points');
-    tile('tile-switches', or(t.switches_a_minute, 1), t.n ? `a minute (${t.switches})` : '');
-    if (shown !== undefined || !t.n) {
-        const top = recording.ladder.length - 1;
-        tile('tile-level', shown ? (shown.kbps / 1000).toFixed(2) : '–',
-            shown ? `Mbit/s, level ${shown.level + 1} of ${top + 1}` : '');
+export function showTiles(side, recording, shown) {
+    const seen = recording.seen(), at = id => of(side, `tile-${id}`);
+    const { startup_s: startup, points, stalls, stall_s: stall, switches_a_minute: switches } = seen;
+    tile(at('startup'), startup === null ? NONE : startup.toFixed(1), startup === null ? '' : 's');
+    tile(at('stall'), startup === null ? NONE : stall.toFixed(1), startup === null ? '' : `s (${stalls})`);
+    at('stall').classList.toggle('bad', stalls > 0);
+    tile(at('quality'), points === null ? NONE : points.toFixed(0), points === null ? '' : 'of 100 points');
+    tile(at('switches'), switches === null ? NONE : switches.toFixed(1), switches === null ? '' : `a minute (${seen.switches})`);
+    if (shown !== undefined || !recording.chunks.length) {
+        const badge = of(side, 'badge'), level = shown ?
+            `${(shown.kbps / 1000).toFixed(2)} Mbit/s, level ${shown.level + 1} of ${recording.ladder.length}` : '';
+        badge.hidden = !shown;
+        text(badge, level);
+        if (side !== 'own') text($('tile-level'), level || NONE);
     }
-    tile('tile-followed', t.n ? String(t.followed) : '–', t.n ? `of ${t.n} chunks` : '');
+    if (side === 'own') return;
+    const { n, followed } = recording.totals();
+    text($('tile-followed'), n ? `${followed} of ${n} chunks` : NONE);
 }
 
 /** What the viewer waits for; null: nothing. left_s NaN: not known yet. */
-export function showWait(wait) {
-    $('wait').hidden = !wait;
+export function showWait(side, wait) {
+    const e = of(side, 'wait');
+    e.hidden = !wait;
     if (!wait) return;
     const { waited_s, left_s, first } = wait;
-    $('wait').replaceChildren(
+    e.dataset.kind = first ? 'start' : 'stall';
+    e.replaceChildren(
         element('strong', '', isNaN(left_s) ? `${waited_s.toFixed(1)} s` : `${Math.max(left_s, 0).toFixed(1)} s`),
         element('span', '', !first ? 'stalled' : isNaN(left_s) ? 'waiting for the first picture' :
             `until the first picture, after ${waited_s.toFixed(1)} s`));
+}
+
+/** @param {import('./verdict.js').verdict} v */
+export function showVerdict({ winner, lead, text: words }, over) {
+    $('verdict').dataset.winner = winner ?? '';
+    text($('verdict-lead'), lead && !over ? `So far: ${lead}` : lead);
+    text($('verdict-text'), words);
 }
 
 export function showStrip(recording) {
@@ -109,7 +146,7 @@ export function showStrip(recording) {
 export function showDecision(answer, recording) {
     if (!answer) {
         $('decision-what').textContent = '';
-        $('probabilities').replaceChildren(element('li', 'none', 'none yet'));
+        $('probabilities').replaceChildren(element('li', 'none', 'The chance of each bitrate appears here.'));
         return;
     }
     $('decision-what').textContent = `chunk ${answer.chunk}, ${byExpert(answer)}` +

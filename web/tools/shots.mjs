@@ -1,7 +1,7 @@
 // shots.mjs - renews the pictures of the READMEs: web/demo.png and web/dashboard.png. `make shots` runs it.
 // Look at the pictures before you commit them.
 //
-// The demo plays for a minute in real time on a generated link. The dashboard shows viewers of the product's
+// The demo plays on one of its links, which is cut for 7 s. The dashboard shows viewers of the product's
 // profiles.
 import { execFileSync } from 'node:child_process';
 import fs from 'node:fs';
@@ -12,8 +12,8 @@ import { Daemon, ROOT } from '../../test/web/daemon.mjs';
 import { until } from '../../test/web/harness.mjs';
 import { launch } from '../../test/web/stage.mjs';
 
-const PLAYED_S = 60, WATCHED_S = 90, MOST = 200e3; // bytes of a picture
-const LINK = process.env.LINK ?? '3g-commute';
+const PLAYED_S = 40, CUT_AT_S = 20, WATCHED_S = 90, MOST = 200e3; // bytes of a picture
+const LINK = process.env.LINK ?? 'lte-02';
 
 /** 256 colours reduce the file to a third, since the video is noisy. ffmpeg is needed for the video anyway. */
 async function shoot(page, name, options) {
@@ -27,17 +27,16 @@ async function shoot(page, name, options) {
 }
 
 async function demo(browser) {
-    const daemon = await new Daemon({ explore: 0 }).start();
-    const page = await browser.newPage({ viewport: { width: 1280, height: 900 } });
+    const daemon = await new Daemon({ explore: 0, learn: 'off', 'media-dir': path.join(ROOT, 'build/film') }).start();
+    const page = await browser.newPage({ viewport: { width: 1280, height: 800 } });
     try {
-        await page.goto(`${daemon.url}/?link=${LINK}&profile=live`);
-        await until(() => page.evaluate(s => document.getElementById('video').currentTime >= s, PLAYED_S),
-            'a minute of play', 240000);
+        await page.goto(`${daemon.url}/?link=${LINK}&profile=standard&do=cut@${CUT_AT_S}`);
+        await until(() => page.evaluate(s => window.demo?.recording.samples.t.at(-1) >= s, PLAYED_S), 'the play', 240000);
         const { mode, chunks } = await page.evaluate(() => ({ mode: window.demo.abrd.state.mode,
             chunks: window.demo.recording.chunks.map(c => c.by) }));
         if (mode !== 'abrd' || chunks.some(by => by !== 'abrd'))
             throw new Error(`the player chose chunks itself, so the machine is too busy: ${chunks}`);
-        await shoot(page, 'demo.png', { fullPage: true });
+        await shoot(page, 'demo.png', {});
     } finally {
         await page.close();
         await daemon.stop();
@@ -79,7 +78,7 @@ async function dashboard(browser) {
         // a session near its end, which has long curves
         await until(() => page.evaluate(() => /live.* chunk (3[5-9]|4\d) of/.test(document.getElementById('session-facts').textContent)),
             'a live session to watch', 120000);
-        const { y, height } = await page.locator('.card:has(> #h-versions)').boundingBox();
+        const { y, height } = await page.locator('.card:has(> #h-errors)').boundingBox();
         await shoot(page, 'dashboard.png', { fullPage: true, clip: { x: 0, y: 0, width: 1280, height: y + height + 12 } });
     } finally {
         over = true;
