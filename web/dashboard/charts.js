@@ -28,7 +28,7 @@ export class Chart {
     /**
      * @param {Element} box
      * @param {{label: string, unit?: string, digits?: number, x: 'time'|'chunk'|'update'|'slot',
-     *     zero?: boolean, series: {name: string, colour: string, fill?: string, dash?: number[],
+     *     zero?: boolean, empty?: string, series: {name: string, colour: string, fill?: string, dash?: number[],
      *     step?: boolean, points?: boolean}[]}} how colour, fill: variables of the style sheet
      */
     constructor(box, how) {
@@ -36,7 +36,8 @@ export class Chart {
         this.how = { digits: 0, unit: '', ...how };
         this.key = el('p', { class: 'key' });
         this.canvas = el('div', { class: 'plot', role: 'img', 'aria-label': how.label });
-        box.append(this.key, this.canvas);
+        this.none = el('p', { class: 'empty', hidden: '' }, how.empty ?? 'A line appears here with the first figures.');
+        box.append(this.key, this.canvas, this.none);
         charts.add(this);
         new ResizeObserver(() => { if (this.#plot) fit(this.#plot, this.canvas); }).observe(this.canvas);
         this.build();
@@ -54,6 +55,7 @@ export class Chart {
         this.#names = names;
         this.#data = [columns[0], ...columns.slice(1).map(clean)];
         this.#plot?.setData(this.#data);
+        this.none.hidden = !this.#plot || this.#data.slice(1).some(column => column.some(v => v !== null));
         this.#tell(null);
     }
 
@@ -67,7 +69,8 @@ export class Chart {
         while (this.#data.length <= series.length) this.#data.push(this.#data[0].map(() => null));
         this.#data.length = series.length + 1;
         if (window.uPlot) this.#plot = new window.uPlot(this.#options(), this.#data, this.canvas);
-        else text(this.canvas, 'no chart: uPlot is not installed (make web)');
+        this.none.hidden = !this.#plot || this.#data.slice(1).some(column => column.some(v => v !== null));
+        if (!this.#plot) text(this.canvas, 'no chart: uPlot is not installed (make web)');
         this.#tell(null);
     }
 

@@ -48,6 +48,12 @@ export class Daemon extends EventTarget {
 
     #tell(type, detail) { this.dispatchEvent(new CustomEvent(type, { detail })); }
 
+    /** The text of a path; null after a failure. */
+    async text(path) {
+        const answer = await fetch(this.server + path).catch(() => null);
+        return answer?.ok ? answer.text().catch(() => null) : null;
+    }
+
     /** JSON from a path; null after a failure, false after 404. */
     async get(path) {
         try {

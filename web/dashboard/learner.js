@@ -53,7 +53,8 @@ export class LearnerPanel {
     constructor(daemon) {
         this.#daemon = daemon;
         this.#charts = Object.entries(CHARTS).map(([name, how]) => [how,
-            new Chart($(`chart-${name}`), { label: name, x: 'update', ...how })]);
+            new Chart($(`chart-${name}`), { label: name, x: 'update',
+                empty: 'A point appears here with each update of the learner.', ...how })]);
         this.#load = paced(() => this.#fetch(), 500);
     }
 
@@ -82,6 +83,7 @@ export class LearnerPanel {
             this.updates = [...this.updates, ...told.updates].slice(-KEPT);
             this.#curves();
             this.#versions();
+            this.#cells();
         }
         if (plasticity) {
             this.known = plasticity.known || !this.stats.learning;
@@ -94,6 +96,27 @@ export class LearnerPanel {
         const x = this.updates.map(u => u.number);
         for (const [how, chart] of this.#charts)
             chart.draw([x, ...how.columns.map(f => this.updates.map(u => f(u)))]);
+    }
+
+    /** An update may state `cells`: {kept, gained, lost, which: [names]}. */
+    #cells() {
+        const list = this.updates.filter(u => u.cells).slice(-LISTED).reverse();
+        if (!list.length) {
+            rows($('cells'), [`none ${this.stats.learning}`], () => el('tr', {}, el('td', { colspan: 6, class: 'empty' }, this.stats.learning ?
+                'Each update plays an exam before it is published. Its kept and gained cells appear here after the first one that states them.' :
+                'Cells appear here on a daemon that learns; this daemon does not.')));
+            return;
+        }
+        const lines = rows($('cells'), list.map(u => u.number), () => el('tr', {}, el('th', { scope: 'row' }),
+            el('td', { class: 'words' }), el('td'), el('td'), el('td'), el('td', { class: 'words' })));
+        list.forEach((u, i) => {
+            const [update, result, ...counts] = lines[i].children, which = counts.pop();
+            text(update, number(u.number));
+            text(result, WHAT[u.kind](u));
+            [u.cells.kept, u.cells.gained, u.cells.lost].forEach((n, k) => text(counts[k], number(n)));
+            counts[2].classList.toggle('over', u.cells.lost > 0);
+            text(which, (u.cells.which ?? []).join(', '));
+        });
     }
 
     #versions() {

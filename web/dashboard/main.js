@@ -1,12 +1,15 @@
 /**
  * main.js - the dashboard: passes the daemon's events to the parts of the page.
  *
- * Parameters of the address: ?server=http://other:8080 (it must allow this origin), ?session=ID.
+ * It is two pages: operations, and ?page=learner. Both read the same events.
+ *
+ * Other parameters of the address: ?server=http://other:8080 (it must allow this origin), ?session=ID.
  *
  * @module dashboard/main
  */
 import { $, reachable } from '../page.js';
 import { Daemon, paced } from './daemon.js';
+import { ErrorPanel } from './errors.js';
 import { LearnerPanel } from './learner.js';
 import { MergePanel } from './merge.js';
 import { Overview } from './overview.js';
@@ -16,9 +19,23 @@ import { SessionPanel } from './session.js';
 const daemon = new Daemon(new URLSearchParams(location.search).get('server') ?? '');
 const series = new Series();
 const overview = new Overview(), session = new SessionPanel(daemon);
-const learner = new LearnerPanel(daemon), merge = new MergePanel(daemon);
+const errors = new ErrorPanel(daemon), learner = new LearnerPanel(daemon), merge = new MergePanel(daemon);
 const FRAME_MS = 10000;
+const view = new URLSearchParams(location.search).get('page') === 'learner' ? 'learner' : 'operations';
 let first = true;
+
+/** Shows the sections of this page; its links keep the server, the session and the token. */
+function choose() {
+    document.body.dataset.view = view;
+    for (const a of document.querySelectorAll('nav a[data-view]')) {
+        if (a.dataset.view === view) a.setAttribute('aria-current', 'page');
+        const url = new URL(location.href);
+        if (a.dataset.view === 'learner') url.searchParams.set('page', 'learner'); else url.searchParams.delete('page');
+        a.href = url.href;
+    }
+    document.title = `abrd ${view}`;
+}
+choose();
 
 function show(up, line) {
     reachable(up, line);
@@ -48,6 +65,7 @@ daemon.addEventListener('stats', async ({ detail: s }) => {
     learner.show(s);
     merge.show(s);
     session.tick();
+    errors.show();
     show(true, s.draining ? 'the daemon is stopping' : !s.store_ok ? 'the store refuses writes' :
         `policy version ${s.policy}${s.learning ? ', learning' : ', not learning'}`);
 });
@@ -55,4 +73,7 @@ daemon.addEventListener('gone', () => show(false, 'the daemon does not answer; r
 daemon.open();
 
 /** For the console of the browser, and for the tests. */
+for (const id of ['by', 'range'])
+    $(id).addEventListener('change', () => { if (series.readings.length) overview.show(series, series.readings.at(-1).s); });
+
 window.dashboard = { series, overview, session, learner, merge };

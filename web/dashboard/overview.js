@@ -6,7 +6,7 @@
 import { $ } from '../page.js';
 import { Chart } from './charts.js';
 import { el, metric, number, rows, sample, text } from './dom.js';
-import { seen, specialisation } from './series.js';
+import { grouped, seen, specialisation, together } from './series.js';
 
 /** colour and dash of each profile, the same in every chart */
 const LOOKS = [['--c0'], ['--c1'], ['--c2'], ['--c3'], ['--c4', [6, 3]], ['--c5', [6, 3]], ['--c6', [2, 3]]];
@@ -42,19 +42,20 @@ export class Overview {
 
     constructor() {
         this.seen = Object.entries(SEEN).map(([key, how]) => [key, how.scale ?? 1,
-            new Chart($(`chart-${key}`), { x: 'time', zero: true, series: [], ...how })]);
+            new Chart($(`chart-${key}`), { x: 'time', zero: true, series: [],
+                empty: 'A line for each profile appears here when its players report chunks.', ...how })]);
         this.rate = new Chart($('chart-rate'), { label: 'decisions per second', x: 'time', zero: true, digits: 1,
             series: [{ name: 'decisions / s', colour: '--abrd', fill: '--abrd-soft' }] });
         this.live = new Chart($('chart-live'), { label: 'live sessions', x: 'time', zero: true,
             series: [{ name: 'sessions', colour: '--buffer', fill: '--buffer-fill', step: true }] });
         this.reward = new Chart($('chart-reward'), { label: 'mean reward per chunk by profile', x: 'time',
-            zero: true, digits: 2, series: [] });
+            zero: true, digits: 2, series: [], empty: 'A line for each profile appears here when its players report chunks.' });
     }
 
     /** @param {import('./series.js').Series} series @param {object} s the newest stats */
     show(series, s) {
         const { t, rate, live, reward } = series.columns;
-        this.#viewers(series.columns, s);
+        this.#viewers(series, s);
         for (const [id, [value, name]] of Object.entries(TILES))
             metric($(`tile-${id}`), value(s), { metric: name });
         text($('tile-rate'), number(rate.at(-1), 1));
@@ -68,8 +69,9 @@ export class Overview {
         this.#matrix(s.profiles);
     }
 
-    /** Profiles with viewers: the table since the start, the charts over the last minute. */
-    #viewers({ t, seen: columns }, s) {
+    /** The charts by profile over the last minute; table and tiles over the chosen time, by profile or label. */
+    #viewers(series, s) {
+        const { t, seen: columns } = series.columns;
         const watched = s.profiles.filter(p => p.rewards);
         const names = watched.map(p => p.name);
         for (const [key, scale, chart] of this.seen) {
@@ -77,12 +79,36 @@ export class Overview {
             chart.draw([t, ...names.map(name => columns.get(name)
                 .map(v => v === null || v[key] === null ? null : scale * v[key]))]);
         }
-        this.#profiles(watched, s.startup_bounds_s);
+        const by = $('by').value, range = Number($('range').value), then = range ? series.before(range) : null;
+        this.#choices(s);
+        const before = name => (range ? grouped(then ?? s, by).find(p => p.name === name) ?? null : null);
+        const now = grouped(s, by).filter(p => p.rewards > (before(p.name)?.rewards ?? 0));
+        text($('by-head'), by || 'profile');
+        this.#profiles(now, s.startup_bounds_s, before, !by && !range);
+        const all = seen(together(s.profiles), range ? together((then ?? s).profiles) : null, s.startup_bounds_s);
+        text($('tile-startup'), all.median === null ? '–' : `${number(all.median, 1)} s`);
+        text($('tile-stalls'), all.stalls === null ? '–' : `${number(100 * all.stalls, 2)} %`);
+        text($('tile-quality'), number(all.quality, 0));
+        text($('tile-player'), all.player === null ? '–' : `${number(100 * all.player, 1)} %`);
     }
 
-    #profiles(profiles, bounds) {
+    /** The labels that sessions have. */
+    #choices(s) {
+        const keys = [...new Set((s.labels ?? []).map(l => l.key))], select = $('by');
+        const wanted = ['', ...keys];
+        if ([...select.options].map(o => o.value).join() !== wanted.join()) {
+            const { value } = select;
+            select.replaceChildren(...wanted.map(k => new Option(k || 'profile', k)));
+            select.value = keys.includes(value) ? value : '';
+        }
+        text($('by-note'), keys.length ? '' : 'Labels appear in this list when players give their sessions some.');
+    }
+
+    /** exact: the figures are those of /metrics. */
+    #profiles(profiles, bounds, before, exact) {
         if (!profiles.length) {
-            rows($('profiles'), ['none'], () => el('tr', {}, el('td', { colspan: 9 }, 'no chunk was reported yet')));
+            rows($('profiles'), ['none'], () => el('tr', {}, el('td', { colspan: 9, class: 'empty' },
+                'Start-up, stalls, quality and switches appear here when players report chunks.')));
             return;
         }
         const lines = rows($('profiles'), profiles.map(p => p.name), name =>
@@ -91,7 +117,16 @@ export class Overview {
             const [, chunks, median, p90, stalls, quality, switches, player, mbps] = lines[i].children;
             const of = (name, labels) => sample(`abrd_profile_${name}`, { profile: p.name, ...labels });
             const by = ['other-level', 'player', 'daemon'].map(who => of('chunks_by_total', { by: who }));
-            const v = seen(p, null, bounds);
+            const then = before(p.name), v = seen(p, then, bounds);
+            if (!exact) {
+                const n = p.rewards - (then?.rewards ?? 0), kbps = (p.kbps_sum - (then?.kbps_sum ?? 0)) / n;
+                [[chunks, n, 0], [median, v.median, 1], [p90, v.p90, 1], [stalls, 100 * v.stalls, 2], [quality, v.quality, 1],
+                    [switches, v.switches, 2], [player, 100 * v.player, 1], [mbps, kbps / 1000, 2]].forEach(([e, value, digits]) => {
+                    for (const name of ['metric', 'over', 'scale']) delete e.dataset[name];
+                    text(e, number(value, digits));
+                });
+                return;
+            }
             const count = [of('chunks_total')], played = of('played_seconds_total'), stalled = of('stall_seconds_total');
             metric(chunks, p.rewards, { metric: count[0] });
             text(median, number(v.median, 1));

@@ -39,6 +39,43 @@ export function seen(now, then, bounds) {
     };
 }
 
+const SUMS = ['rewards', 'played_s', 'stall_sum_s', 'quality_sum', 'switches', 'kbps_sum'], LISTS = ['startup', 'by'];
+
+/** The counters of several rows as those of one. */
+export function together(rows) {
+    const sum = (key, i) => rows.reduce((s, r) => s + ((i === undefined ? r[key] : r[key]?.[i]) ?? 0), 0);
+    const all = Object.fromEntries(SUMS.map(key => [key, sum(key)]));
+    for (const key of LISTS) all[key] = (rows[0]?.[key] ?? []).map((_, i) => sum(key, i));
+    return all;
+}
+
+/**
+ * The rows of figures that `by` groups viewers by: profiles, or the values of a label. The stats list labels as
+ * {key, value} with the counters of a profile.
+ */
+export const grouped = (s, by) => (by ? (s?.labels ?? []).filter(l => l.key === by).map(l => ({ ...l, name: l.value })) :
+    s?.profiles ?? []);
+
+/** Samples of /metrics: name with labels -> value. */
+export const samples = text => new Map(text.split('\n').filter(l => l && l[0] !== '#').map(l => {
+    const at = l.lastIndexOf(' ');
+    return [l.slice(0, at), Number(l.slice(at + 1))];
+}));
+
+/** The errors that an operator looks at, from samples of /metrics. */
+export function errorsOf(metrics) {
+    const sum = test => [...metrics].reduce((n, [name, v]) => (test(name) ? n + v : n), 0);
+    const answers = code => sum(name => name.startsWith('abrd_http_requests_total{') && code.test(name));
+    return {
+        'answers with 5xx': answers(/code="5/),
+        'answers with 429 (rate limits)': answers(/code="429"/),
+        'answers with another 4xx': answers(/code="4(?!29)/),
+        'errors of the store': metrics.get('abrd_store_errors_total') ?? 0,
+        'trajectories dropped by the bus': metrics.get('abrd_bus_dropped_total') ?? 0,
+        'decisions that the player did not follow': metrics.get('abrd_not_followed_total') ?? 0,
+    };
+}
+
 /** The last readings of the counters, and curves from them. */
 export class Series {
     /** @param {number} keepS length of the curves [s] */
@@ -59,7 +96,7 @@ export class Series {
         const last = this.readings.at(-1);
         if (last && (s.decisions < last.s.decisions || s.rewards < last.s.rewards)) this.clear();
         this.readings.push({ t, s });
-        while (this.readings[0].t < t - 60) this.readings.shift();
+        while (this.readings[0].t < t - this.keepS) this.readings.shift();
 
         const c = this.columns, n = c.t.length;
         c.t.push(t);
@@ -77,6 +114,9 @@ export class Series {
             for (const column of [...c.reward.values(), ...c.seen.values()]) column.shift();
         }
     }
+
+    /** The reading that a time range begins with; null: too few readings. */
+    before(s) { return this.readings.length > 1 ? this.#since(s).s : null; }
 
     /** The oldest reading at most `s` seconds before the newest one, but not the newest itself. */
     #since(s) {
