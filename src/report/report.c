@@ -16,7 +16,8 @@
 /* A report while it grows: JSON values, in the order in which they were added.
  *   params  {key: string | integer | real}
  *   blocks  [{"is": "heading" | "text", "text"}, table, figure, ...]
- *   table   {"is": "table", "title", "columns": [name], "rows": [{name: cell}]}
+ *   table   {"is": "table", "title", "columns": [name], "rows": [{name: cell}],
+ *            "best": name, "higher": bool, "within": name}
  *   cell    {"is": "text" | "int" | "real" | "interval" | "verdict", "v", "digits", "lo", "hi"}
  *   figure  {"is": "figure", "id", "title", "caption", "panels": [panel]}
  *   panel   {"title", "x": axis, "y": axis, "category": [name], "rules": [{"axis", "at", "label"}],
@@ -24,10 +25,13 @@
  *   axis    {"label", "log", "lo", "hi"}
  *   checks  [{"name", "value", "low", "high", "pass"}]
  * A number that is not finite is null. */
+enum { SENTENCE = 512 };
+
 struct report {
     char name[64], title[256];
     json_t *params, *blocks, *tables, *checks; /* tables: the tables of `blocks` */
     json_t *table, *row, *figure, *panel;      /* the newest of each, borrowed */
+    json_t *summary; /* string; NULL: it follows from the tables */
     bool no_memory;
 };
 
@@ -77,6 +81,7 @@ void report_free(struct report *r)
     json_decref(r->blocks);
     json_decref(r->tables);
     json_decref(r->checks);
+    json_decref(r->summary);
     free(r);
 }
 
@@ -149,6 +154,16 @@ void report_param_real(struct report *r, const char *key, double value)
     set(r, r->params, key, real_json(value));
 }
 
+void report_summary(struct report *r, const char *fmt, ...)
+{
+    va_list ap;
+    va_start(ap, fmt);
+    json_decref(r->summary);
+    r->summary = format_json(fmt, ap);
+    va_end(ap);
+    if (!r->summary) r->no_memory = true;
+}
+
 void report_heading(struct report *r, const char *fmt, ...)
 {
     va_list ap;
@@ -184,6 +199,23 @@ void report_row(struct report *r)
 }
 
 /* A new cell of the last row; NULL without memory. */
+void report_best(struct report *r, const char *column, bool higher, const char *within)
+{
+    size_t n = json_array_size(r->tables);
+    assert(n > 0);
+    json_t *t = json_array_get(r->tables, n - 1);
+    set(r, t, "best", text_json(column));
+    set(r, t, "higher", json_boolean(higher));
+    if (within) set(r, t, "within", text_json(within));
+}
+
+static const char BOUND[] = "*bound"; /* a row's member that is no column */
+
+void report_bound(struct report *r)
+{
+    set(r, r->row, BOUND, json_true());
+}
+
 static json_t *report_cell_one(struct report *r, const char *column, const char *is,
                                json_t *value)
 {
@@ -518,17 +550,24 @@ static void put_digits(FILE *f, const json_t *v, int digits)
         fprintf(f, "%.*f", digits, json_real_value(v));
 }
 
-static void put_cell(FILE *f, const json_t *c, bool numeric)
+/* mark: how the row stands in its group, or "" */
+static void put_cell(FILE *f, const char *column, const json_t *c, bool numeric,
+                     const char *mark)
 {
     const char *is = kind_of(c);
     const json_t *v = json_object_get(c, "v");
     int digits = (int)json_integer_value(json_object_get(c, "digits"));
     if (strcmp(is, "verdict") == 0) {
         const char *word = report_verdict_word((int)json_integer_value(v));
-        fprintf(f, "<td><span class=\"verdict %s\">%s</span></td>", word, word);
+        fputs("<td data-of=\"", f);
+        html(f, column);
+        fprintf(f, "\"><span class=\"verdict %s\">%s</span></td>", word, word);
         return;
     }
-    fputs(numeric ? "<td class=\"num\">" : "<td>", f);
+    /* a phone shows a row as a list, with the column's name before each value */
+    fputs(numeric ? "<td class=\"num\" data-of=\"" : "<td data-of=\"", f);
+    html(f, column);
+    fputs("\"><span>", f);
     if (strcmp(is, "text") == 0) html(f, json_string_value(v));
     if (strcmp(is, "int") == 0) fprintf(f, "%lld", (long long)json_integer_value(v));
     if (strcmp(is, "real") == 0) put_digits(f, v, digits);
@@ -540,7 +579,168 @@ static void put_cell(FILE *f, const json_t *c, bool numeric)
         put_digits(f, json_object_get(c, "hi"), digits);
         fputs("</span>", f);
     }
-    fputs("</td>", f);
+    if (*mark) fprintf(f, " <span class=\"mark %s\">%s</span>", mark, mark);
+    fputs("</span></td>", f);
+}
+
+/* ---- the winner of a table ---- */
+
+/* A row's number in the table's best column; NaN: none. */
+static double best_value(const json_t *t, const json_t *row)
+{
+    const json_t *c = json_object_get(row, BOUND)
+                          ? NULL
+                          : json_object_get(row, report_member(t, "best"));
+    return c ? number_or(json_object_get(c, "v"), NAN) : (double)NAN;
+}
+
+/* The text of a row's group; "" if all rows are one group. */
+static const char *best_group(const json_t *t, const json_t *row)
+{
+    const json_t *c = json_object_get(t, "within")
+                          ? json_object_get(row, report_member(t, "within"))
+                          : NULL;
+    const char *text = c ? json_string_value(json_object_get(c, "v")) : NULL;
+    return text ? text : "";
+}
+
+/* The best row of `row`'s group; NULL: no row has a number. */
+static const json_t *best_of(const json_t *t, const json_t *row)
+{
+    bool higher = json_is_true(json_object_get(t, "higher"));
+    const char *group = best_group(t, row);
+    const json_t *best = NULL;
+    size_t i;
+    json_t *other;
+    json_array_foreach(json_object_get(t, "rows"), i, other)
+    {
+        double v = best_value(t, other);
+        if (isnan(v) || strcmp(best_group(t, other), group) != 0) continue;
+        if (!best || (higher ? v > best_value(t, best) : v < best_value(t, best)))
+            best = other;
+    }
+    return best;
+}
+
+/* "best", "overlaps" or "": how a row stands in its group. A group of one has no winner. */
+static const char *best_mark(const json_t *t, const json_t *row)
+{
+    if (!json_object_get(t, "best") || isnan(best_value(t, row))) return "";
+    const json_t *best = best_of(t, row);
+    int n = 0;
+    size_t i;
+    json_t *other;
+    json_array_foreach(json_object_get(t, "rows"), i, other) n +=
+        !isnan(best_value(t, other)) &&
+        strcmp(best_group(t, other), best_group(t, row)) == 0;
+    if (n < 2) return "";
+    double top = best_value(t, best);
+    if (best == row || best_value(t, row) == top) return "best";
+    const json_t *c = json_object_get(row, report_member(t, "best"));
+    double lo = number_or(json_object_get(c, "lo"), NAN);
+    double hi = number_or(json_object_get(c, "hi"), NAN);
+    return lo <= top && top <= hi ? "overlaps" : "";
+}
+
+/* What names a row: the first text that is not its group. */
+static const char *row_name(const json_t *t, const json_t *row)
+{
+    size_t k;
+    json_t *column;
+    const json_t *within = json_object_get(t, "within");
+    json_array_foreach(json_object_get(t, "columns"), k, column)
+    {
+        const char *name = json_string_value(column);
+        const json_t *c = json_object_get(row, name);
+        if (within && strcmp(name, json_string_value(within)) == 0) continue;
+        if (c && strcmp(kind_of(c), "text") == 0)
+            return json_string_value(json_object_get(c, "v"));
+    }
+    return "";
+}
+
+/* ---- the sentence that a report begins with ---- */
+
+/* "X has the best QoE in 5 of 6 profiles." False: the table names no winner. */
+static bool winner_sentence(char out[SENTENCE], const json_t *t)
+{
+    if (!json_object_get(t, "best")) return false;
+    const json_t *rows = json_object_get(t, "rows");
+    const char *most = NULL;
+    int won = 0, groups = 0;
+    bool overlap = false;
+    size_t i, k;
+    json_t *a, *b;
+    json_array_foreach(rows, i, a)
+    {
+        overlap |= strcmp(best_mark(t, a), "overlaps") == 0;
+        if (strcmp(best_mark(t, a), "best") != 0) continue;
+        groups += best_of(t, a) == a;
+        int n = 0;
+        json_array_foreach(rows, k, b) n += strcmp(best_mark(t, b), "best") == 0 &&
+                                            strcmp(row_name(t, a), row_name(t, b)) == 0;
+        if (n > won) {
+            won = n;
+            most = row_name(t, a);
+        }
+    }
+    if (!most) return false;
+    int at =
+        snprintf(out, SENTENCE, "%s has the best %s", most, report_member(t, "best"));
+    if (groups > 1 && at < SENTENCE)
+        at += snprintf(out + at, (size_t)(SENTENCE - at), " in %d of %d groups (%s)", won,
+                       groups, report_member(t, "within"));
+    if (at < SENTENCE)
+        snprintf(out + at, (size_t)(SENTENCE - at), "%s.",
+                 overlap ? "; the intervals of others overlap" : "");
+    return true;
+}
+
+/* How many verdicts of the tables hold. False: there is none. */
+static bool verdict_sentence(char out[SENTENCE], const struct report *r)
+{
+    int n[REPORT_UNTESTED + 1] = {0}, all = 0;
+    size_t i, k;
+    json_t *t, *row, *c;
+    const char *key;
+    json_array_foreach(r->tables, i, t)
+    {
+        json_array_foreach(json_object_get(t, "rows"), k, row)
+        {
+            json_object_foreach(row, key, c)
+            {
+                if (strcmp(kind_of(c), "verdict") != 0) continue;
+                n[json_integer_value(json_object_get(c, "v"))]++;
+                all++;
+            }
+        }
+    }
+    if (!all) return false;
+    snprintf(out, SENTENCE,
+             "%d of %d claims hold, %d fall short, %d differ, %d cannot be told.",
+             n[REPORT_PASS], all, n[REPORT_SHORT], n[REPORT_DIFFERS], n[REPORT_UNTESTED]);
+    return true;
+}
+
+static void make_sentence(char out[SENTENCE], const struct report *r)
+{
+    size_t i;
+    json_t *t;
+    if (json_is_string(r->summary)) {
+        snprintf(out, SENTENCE, "%s", json_string_value(r->summary));
+        return;
+    }
+    json_array_foreach(r->tables, i, t) if (winner_sentence(out, t)) return;
+    if (verdict_sentence(out, r)) return;
+    int checks = report_checks(r), failed = report_checks_failed(r);
+    if (!checks)
+        snprintf(out, SENTENCE,
+                 "%s: %d tables and the figures below say what was measured.", r->title,
+                 report_tables(r));
+    else if (!failed)
+        snprintf(out, SENTENCE, "All %d checks pass.", checks);
+    else
+        snprintf(out, SENTENCE, "%d of %d checks fail.", failed, checks);
 }
 
 static void put_table(FILE *f, const json_t *t)
@@ -565,13 +765,16 @@ static void put_table(FILE *f, const json_t *t)
     fputs("</tr></thead>\n<tbody>\n", f);
     json_array_foreach(rows, i, row)
     {
-        fputs("<tr>", f);
+        const char *mark = best_mark(t, row);
+        fputs(strcmp(mark, "best") == 0 ? "<tr class=\"won\">" : "<tr>", f);
         json_array_foreach(columns, k, column)
         {
             const char *name = json_string_value(column);
             const json_t *c = json_object_get(row, name);
             if (c)
-                put_cell(f, c, is_numeric(rows, name));
+                put_cell(f, name, c, is_numeric(rows, name),
+                         *mark && strcmp(name, report_member(t, "best")) == 0 ? mark
+                                                                              : "");
             else
                 fputs("<td></td>", f);
         }
@@ -580,12 +783,13 @@ static void put_table(FILE *f, const json_t *t)
     fputs("</tbody></table></div>\n</section>\n", f);
 }
 
-static void put_bound(FILE *f, double v)
+static void put_bound(FILE *f, const char *column, double v)
 {
+    fprintf(f, "<td class=\"num\" data-of=\"%s\">", column);
     if (isfinite(v))
-        fprintf(f, "<td class=\"num\">%.5g</td>", v);
+        fprintf(f, "%.5g</td>", v);
     else
-        fputs("<td class=\"num\">-</td>", f);
+        fputs("-</td>", f);
 }
 
 static void put_checks(FILE *f, const struct report *r)
@@ -601,13 +805,14 @@ static void put_checks(FILE *f, const struct report *r)
         f);
     for (int i = 0; i < report_checks(r); i++) {
         struct report_check c = report_check_at(r, i);
-        fputs("<tr><td>", f);
+        fputs("<tr><td data-of=\"what\"><span>", f);
         html(f, c.name);
-        fputs("</td>", f);
-        put_bound(f, c.value);
-        put_bound(f, c.low);
-        put_bound(f, c.high);
-        fprintf(f, "<td><span class=\"verdict %s\">%s</span></td></tr>\n",
+        fputs("</span></td>", f);
+        put_bound(f, "value", c.value);
+        put_bound(f, "low", c.low);
+        put_bound(f, "high", c.high);
+        fprintf(f,
+                "<td data-of=\"result\"><span class=\"verdict %s\">%s</span></td></tr>\n",
                 c.pass ? "pass" : "differs", c.pass ? "pass" : "fails");
     }
     fputs("</tbody></table></div>\n</section>\n", f);
@@ -801,6 +1006,11 @@ static void put_page(FILE *f, const struct part *p)
     if (p->indexed)
         fputs("<p class=\"up\"><a href=\"index.html\">all reports</a></p>\n", f);
     element(f, "h1", r->title);
+    char sentence[SENTENCE];
+    make_sentence(sentence, r);
+    fputs("<p class=\"summary\">", f);
+    html(f, sentence);
+    fputs("</p>\n", f);
     put_badge(f, report_checks(r), report_checks_failed(r), "");
     put_params(f, r);
     fputs("<noscript><p>The charts need JavaScript; their numbers are in the CSV file."
@@ -968,6 +1178,12 @@ static void put_json(FILE *f, const struct part *p)
     fprintf(f, "{\"name\": \"%s\",\n\"title\": ", r->name);
     json_value(f, title);
     json_decref(title);
+    char sentence[SENTENCE];
+    make_sentence(sentence, r);
+    json_t *summary = json_string(sentence);
+    fputs(",\n\"summary\": ", f);
+    json_value(f, summary);
+    json_decref(summary);
     fputs(",\n\"parameters\": ", f);
     json_value(f, r->params);
     fputs(",\n\"checks\": [", f);

@@ -2,6 +2,7 @@
  *
  *   struct report *r = report_new("shift", "Plasticity under shift", &e);
  *   report_param_int(r, "seeds", 10);
+ *   report_summary(r, "%s loses least of what it learned.", best);
  *   report_text(r, "Each run is %d steps.", steps);
  *
  *   report_table(r, "Claims");
@@ -28,7 +29,7 @@
  * report_write makes in dir, which exists:
  *   NAME.html   opens from disk, needs no network; charts by uPlot, whose text the caller passes
  *   NAME.csv    figure,panel,series,x,y,lo,hi: every number that is drawn
- *   NAME.json   {"name", "title", "parameters": {}, "checks": [{name, value, low, high, pass}],
+ *   NAME.json   {"name", "title", "summary", "parameters": {}, "checks": [{name, value, low, high, pass}],
  *                "tables": [{title, columns, rows: [{}]}]}
  *   index.html  the list of all reports whose JSON lies in dir
  * Each file is written whole or not at all, with the same bytes for the same content. Numbers have 12
@@ -65,6 +66,10 @@ void report_param(struct report *r, const char *key, const char *fmt, ...)
 void report_param_int(struct report *r, const char *key, int64_t value);
 void report_param_real(struct report *r, const char *key, double value);
 
+/* The sentence that the report begins with: what was found. Without it the sentence follows from the
+ * tables: the winner of report_best, else the verdicts, else the checks. */
+void report_summary(struct report *r, const char *fmt, ...) REPORT_ADD(2, 3);
+
 void report_heading(struct report *r, const char *fmt, ...) REPORT_ADD(2, 3);
 void report_text(struct report *r, const char *fmt, ...) REPORT_ADD(2, 3);
 
@@ -76,6 +81,14 @@ enum report_verdict {
     REPORT_DIFFERS,  /* not as claimed */
     REPORT_UNTESTED, /* too few runs to tell, or the claim has no number */
 };
+
+/* Marks the row of the last table that has the best value in the column, among the rows with the same
+ * text in the column `within` (NULL: among all). A row whose interval holds the best value is marked, too:
+ * "overlaps". That says less than an interval of the difference. higher: whether more is better. */
+void report_best(struct report *r, const char *column, bool higher, const char *within);
+
+/* The last row is a bound, not a contender: it is never the best. */
+void report_bound(struct report *r);
 
 #define REPORT_COLUMN 48 /* bytes of a column's name, its end included */
 

@@ -194,6 +194,8 @@ TEST(page_says_what_was_added)
     char *text = read_file(dir, "sample.html");
     htmlDocPtr d = parse(text);
     expect(d, "//h1", "A <b>sample</b> & more");
+    expect(d, "//header/p[@class='summary']",
+           "1 of 2 claims hold, 0 fall short, 1 differ, 0 cannot be told.");
     expect(d, "//title", "A <b>sample</b> & more");
     expect(d, "//h2[1]", "First & last");
     expect(d, "//main/p[1]", "a < b, </script> is harmless");
@@ -204,6 +206,7 @@ TEST(page_says_what_was_added)
     expect(d, "//section[1]//tr[1]/td[1]", "rank <7>");
     expect(d, "//section[1]//tr[1]/td[@class='num'][1]", "1.6 1.5 to 1.8");
     expect(d, "//section[1]//tr[1]/td[3]/span/@class", "verdict pass");
+    expect(d, "//section[1]//tr[1]/td[1]/@data-of", "claim");
     expect(d, "//section[1]//tr[2]/td[2]", "-");
     expect(d, "//section[1]//tr[2]/td[3]/span", "differs");
     expect(d, "count(//figure[@id='fig1']//div[@class='plot'])", "2");
@@ -220,6 +223,64 @@ TEST(page_says_what_was_added)
                      "QoE </script>");
     json_decref(v);
     free(data);
+    xmlFreeDoc(d);
+    free(text);
+    report_free(r);
+}
+
+static void contender(struct report *r, const char *profile, const char *policy, double v,
+                      double lo, double hi)
+{
+    report_row(r);
+    report_cell(r, "profile", "%s", profile);
+    report_cell(r, "policy", "%s", policy);
+    report_interval(r, "QoE", v, lo, hi, 2);
+}
+
+TEST(the_winner_is_marked_and_named)
+{
+    const char *dir = tmpdir_new();
+    struct err e = {0};
+    struct report *r = report_new("won", "Won", &e);
+    report_table(r, "Scores");
+    contender(r, "live", "bola", 1, .9, 1.1);
+    contender(r, "live", "moe", 2, 1.5, 2.5);
+    contender(r, "live", "oracle", 9, 9, 9);
+    report_bound(r);
+    contender(r, "news", "moe", 3, 2, 4);
+    contender(r, "news", "bola", 3.5, 3, 4);
+    contender(r, "news", "hyb", NAN, NAN, NAN);
+    contender(r, "alone", "moe", 1, 1, 1);
+    contender(r, "film", "moe", 2, 1, 3);
+    contender(r, "film", "bola", 1, 1, 1);
+    report_best(r, "QoE", true, "profile");
+    write_sample(dir, r);
+    char *text = read_file(dir, "won.html");
+    htmlDocPtr d = parse(text);
+    expect(d, "//header/p[@class='summary']",
+           "moe has the best QoE in 2 of 3 groups (profile); the intervals of "
+           "others overlap.");
+    static const char *const mark[] = {"", "best", "",     "overlaps", "best",
+                                       "", "",     "best", ""};
+    for (int i = 0; i < 9; i++) {
+        char path[64];
+        snprintf(path, sizeof path,
+                 "string(//tbody/tr[%d]//span[contains(@class,'mark')])", i + 1);
+        expect(d, path, mark[i]);
+    }
+    xmlFreeDoc(d);
+    free(text);
+
+    /* less is better; a sentence of the caller's own goes first */
+    report_best(r, "QoE", false, "profile");
+    report_summary(r, "Less <is> %s.", "more");
+    write_sample(dir, r);
+    d = parse(text = read_file(dir, "won.html"));
+    expect(d, "//header/p[@class='summary']", "Less <is> more.");
+    expect(d, "string(//tbody/tr[1]//span[contains(@class,'mark')])", "best");
+    json_t *v = json_loads(read_file(dir, "won.json"), 0, NULL);
+    ck_assert_str_eq(json_string_value(json_object_get(v, "summary")), "Less <is> more.");
+    json_decref(v);
     xmlFreeDoc(d);
     free(text);
     report_free(r);
@@ -403,7 +464,8 @@ TEST(allocations_may_fail)
 }
 
 SUITE(report_report, csv_holds_every_number, json_parses_and_has_no_nan,
-      page_says_what_was_added, page_needs_no_network, colours_follow_the_name,
-      same_content_same_bytes, index_lists_the_reports_of_the_folder,
-      checks_take_their_ends_and_no_nan, tables_are_read_back,
-      assets_that_end_their_element_are_refused, allocations_may_fail);
+      page_says_what_was_added, the_winner_is_marked_and_named, page_needs_no_network,
+      colours_follow_the_name, same_content_same_bytes,
+      index_lists_the_reports_of_the_folder, checks_take_their_ends_and_no_nan,
+      tables_are_read_back, assets_that_end_their_element_are_refused,
+      allocations_may_fail);

@@ -137,7 +137,9 @@ static void put_table(struct report *r, const struct eval_sessions *s)
         report_real(r, "stalls of the others [%]", 100 * row->stall_ratio_carried, 2);
         if (best && best != row)
             report_real(r, "below the oracle", best->mean_qoe - row->mean_qoe, 3);
+        if (row->trace_bound) report_bound(r);
     }
+    report_best(r, "QoE per chunk", true, "profile");
 }
 
 /* A panel per profile. */

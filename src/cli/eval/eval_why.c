@@ -536,6 +536,9 @@ static int why_page(struct report **out, const struct eval_why *w,
     if (!w->page) return 0;
     *out = page_new(w->page, "Why this bitrate", e);
     if (!*out) return e->code;
+    report_summary(*out,
+                   "What each policy chose on %s, chunk by chunk, and what it cost.",
+                   trace->name);
     report_param(*out, "trace", "%s", trace->name);
     report_param(*out, "video", "%s, %d chunks of %g s", w->video->name, w->video->chunks,
                  w->video->chunk_s);

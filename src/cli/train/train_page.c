@@ -107,6 +107,9 @@ int train_page_write(struct train_page *p, const char *(*tag_name)(void *ctx, in
         return err_set(e, ERR_MEMORY, "no memory for the curves of %d updates", p->n);
     }
     double *y = x + p->n;
+    report_summary(
+        r, "The policy learned in %d updates; the charts show its rewards and losses.",
+        p->n);
     report_param_int(r, "updates", p->n);
     report_figure(r, "reward", "Rewards while exploring",
                   "Mean per chunk of each rollout, as the learner sees it.");
