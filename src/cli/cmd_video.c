@@ -18,27 +18,28 @@ struct source {
     const char *quality; /* folder of video_quality_* or vmaf_*; NULL: none */
 };
 
-#define SOURCE_OPTIONS(s)                                                                \
-    {"fetch", NULL, "download FROM, a URL, and read the chunk sizes with HEAD requests", \
-     FIELD_TO((s).fetch)},                                                               \
-        {"chunks",                                                                       \
-         "N",                                                                            \
-         "read only the first N chunks; required for a live manifest",                   \
-         FIELD_TO((s).chunks),                                                           \
-         .shown = "all",                                                                 \
-         .lo = 1,                                                                        \
-         .hi = VIDEO_CHUNKS_MAX},                                                        \
-        {"chunk-s",                                                                      \
-         "S",                                                                            \
-         "length of the chunks of a video_size_* folder, in seconds",                    \
-         FIELD_TO((s).chunk_s),                                                          \
-         .shown = "4",                                                                   \
-         .lo = 1,                                                                        \
-         .hi = 10},                                                                      \
-        {"quality", "DIR",                                                               \
-         "folder with the quality of the chunks, 0 to 100: files video_quality_0, ... "  \
-         "or vmaf_0, ... (default: what FROM states)",                                   \
-         FIELD_TO((s).quality)},                                                         \
+#define SOURCE_OPTIONS(s)                                                               \
+    {"fetch", NULL,                                                                     \
+     "download FROM, a URL, and read the chunk sizes with HEAD or GET requests",        \
+     FIELD_TO((s).fetch)},                                                              \
+        {"chunks",                                                                      \
+         "N",                                                                           \
+         "read only the first N chunks; required for a live manifest",                  \
+         FIELD_TO((s).chunks),                                                          \
+         .shown = "all",                                                                \
+         .lo = 1,                                                                       \
+         .hi = VIDEO_CHUNKS_MAX},                                                       \
+        {"chunk-s",                                                                     \
+         "S",                                                                           \
+         "length of the chunks of a video_size_* folder, in seconds",                   \
+         FIELD_TO((s).chunk_s),                                                         \
+         .shown = "4",                                                                  \
+         .lo = 1,                                                                       \
+         .hi = 10},                                                                     \
+        {"quality", "DIR",                                                              \
+         "folder with the quality of the chunks, 0 to 100: files video_quality_0, ... " \
+         "or vmaf_0, ... (default: what FROM states)",                                  \
+         FIELD_TO((s).quality)},                                                        \
         OPT_QUIET((s).quiet)
 
 static bool is_url(const char *from)

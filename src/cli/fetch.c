@@ -26,7 +26,11 @@ struct fetch {
 
     char *body; /* of the answer under way, (len) of at most max bytes, and a NUL */
     size_t len, cap, max;
-    bool cut; /* the answer is longer */
+    bool cut;      /* the answer is longer */
+    bool answered; /* the server sent a status */
+
+    bool counts; /* bodies are counted, not kept */
+    int64_t counted;
 };
 
 /* -------------------------------------------------------------------------- addresses */
@@ -85,6 +89,10 @@ static size_t receive(char *data, size_t size, size_t count, void *ctx)
 {
     struct fetch *f = ctx;
     size_t n = size * count, room = f->max - f->len;
+    if (f->counts) {
+        f->counted += (int64_t)n;
+        return n;
+    }
     f->cut |= n > room;
     if (n > room) n = room;
     if (f->len + n + 1 > f->cap) {
@@ -121,6 +129,7 @@ static long request(struct fetch *f, const char *url, bool head, const char *ran
     if (bad) return bad;
     f->len = 0;
     f->max = max;
+    f->counted = 0;
     f->cut = f->refused = false;
     curl_easy_setopt(f->curl, CURLOPT_URL, full);
     curl_easy_setopt(f->curl, CURLOPT_NOBODY, head ? 1L : 0L);
@@ -131,6 +140,7 @@ static long request(struct fetch *f, const char *url, bool head, const char *ran
 
     long status = 0;
     curl_easy_getinfo(f->curl, CURLINFO_RESPONSE_CODE, &status);
+    f->answered = !rc && status;
     if (f->refused)
         return err_field(e, ERR_INVALID, url,
                          "leads to a private address; only the URL on the command line "
@@ -162,17 +172,62 @@ static char *get_all(struct fetch *f, const char *url, size_t *len, struct err *
 
 /* ----------------------------------------------------------------------------- source */
 
+/* The size in "Content-Range: bytes 0-0/1234"; -1: there is none. */
+static curl_off_t range_total(CURL *curl)
+{
+    struct curl_header *h = NULL;
+    curl_off_t total = -1;
+    if (curl_easy_header(curl, "Content-Range", 0, CURLH_HEADER, -1, &h)) return -1;
+    const char *slash = strrchr(h->value, '/');
+    char *end = NULL;
+    if (slash && slash[1] >= '0' && slash[1] <= '9') total = strtoll(slash + 1, &end, 10);
+    return end && !*end ? total : -1;
+}
+
+/* Asks for one byte: the answer names the size, or has no range and is counted to its end. */
+static int size_by_get(struct fetch *f, int64_t *bytes, const char *url, struct err *e)
+{
+    f->counts = true;
+    long status = request(f, url, false, "0-0", VIDEO_FILE_MAX, e);
+    f->counts = false;
+    if (status < 0) return (int)status;
+    *bytes = status == 206 ? range_total(f->curl) : f->counted;
+    if (*bytes > 0) return 0;
+    return err_field(e, ERR_IO, url, "neither HEAD nor GET says how long it is");
+}
+
 static int source_size(void *self, int64_t *bytes, const char *url, struct err *e)
 {
     struct fetch *f = self;
+    struct err refused = {0};
     curl_off_t length = -1;
-    long status = request(f, url, true, NULL, VIDEO_FILE_MAX, e);
-    if (status < 0) return (int)status;
-    curl_easy_getinfo(f->curl, CURLINFO_CONTENT_LENGTH_DOWNLOAD_T, &length);
-    if (length < 0)
-        return err_field(e, ERR_IO, url, "HEAD: the answer has no Content-Length");
+    long status = request(f, url, true, NULL, VIDEO_FILE_MAX, &refused);
+    if (f->refused || (status < 0 && !f->answered) || f->requests > FETCH_MAX)
+        return err_field(e, refused.code, refused.field, "%s", refused.detail);
+    if (status > 0)
+        curl_easy_getinfo(f->curl, CURLINFO_CONTENT_LENGTH_DOWNLOAD_T, &length);
     *bytes = length;
-    return 0;
+    /* some servers refuse HEAD, others leave out Content-Length or say 0 */
+    return length > 0 ? 0 : size_by_get(f, bytes, url, e);
+}
+
+/* Without ranges the whole is read up to the end of the part, which is moved to the front. */
+static char *whole_part(struct fetch *f, const char *url, int64_t from, size_t max,
+                        size_t *len, struct err *e)
+{
+    if (from > (int64_t)(VIDEO_FILE_MAX - max)) {
+        err_field(
+            e, ERR_RANGE, url,
+            "the server does not answer Range requests, and the part at byte %lld is "
+            "behind the first %zu bytes",
+            (long long)from, VIDEO_FILE_MAX);
+        return NULL;
+    }
+    if (request(f, url, false, NULL, (size_t)from + max, e) < 0) return NULL;
+    size_t skip = f->len < (size_t)from ? f->len : (size_t)from;
+    if (f->body) memmove(f->body, f->body + skip, f->len - skip + 1);
+    f->len -= skip;
+    return take_body(f, len, e);
 }
 
 static char *source_read(void *self, const char *url, int64_t from, size_t max,
@@ -186,8 +241,7 @@ static char *source_read(void *self, const char *url, int64_t from, size_t max,
     long status = request(f, url, false, range, max, e);
     if (status < 0) return NULL;
     if (status == 206 || !from) return take_body(f, len, e);
-    err_field(e, ERR_IO, url, "the server does not answer Range requests");
-    return NULL;
+    return whole_part(f, url, from, max, len, e);
 }
 
 static bool source_found(void *self, char url[SEGMENTS_URL])

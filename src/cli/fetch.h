@@ -1,6 +1,10 @@
 /* fetch.h - downloads a manifest and the sizes of its segments over HTTP(S): `abrd video convert --fetch`.
  *
- * Only http and https, no proxy, at most 3 redirects, 60 s a request, 16 MB an answer, FETCH_MAX
+ * A size is the Content-Length of HEAD. If HEAD is refused or does not say it, GET asks for one byte and
+ * reads the size from Content-Range. A server without ranges sends the whole segment, which is counted and
+ * not kept.
+ *
+ * Only http and https, no proxy, at most 3 redirects, 60 s a request, 16 MB an answer that is kept, FETCH_MAX
  * requests. The host that the user named may be private (serve/access/addr.h: 127.0.0.1, a home network).
  * Hosts of redirects and of the manifest may not, unless address and port are the same. The check is on
  * the address of the socket, so a name that changes its address does not help.

@@ -31,6 +31,9 @@ const indexed = `<MPD><Period><AdaptationSet contentType="video">
 <Representation bandwidth="2000000"><BaseURL>hi.mp4</BaseURL><SegmentBase/></Representation>
 </AdaptationSet></Period></MPD>`;
 
+// the boxes lie behind 100 other bytes
+const deep = indexed.replace('0-55', '100-155').replace('<SegmentBase/>', '<SegmentBase indexRange="100-155"/>');
+
 const master = `#EXTM3U
 #EXT-X-STREAM-INF:BANDWIDTH=500000
 old/lo.m3u8
@@ -46,6 +49,10 @@ function serve(req, res) {
     const name = req.url.slice(req.url.lastIndexOf('/') + 1);
     const segment = sizes[name.replace('.m4s', '')];
     const file = { 'lo.mp4': sidx(50, 60), 'hi.mp4': sidx(70, 80) }[name];
+    const [, how] = /^\/(chunked|headless|zero|unranged|broken)\//.exec(req.url) ?? [];
+    if (how && segment) return shy(how, segment, req, res);
+    if (how === 'unranged' && file) return void res.end(Buffer.concat([Buffer.alloc(100), file, Buffer.alloc(1 << 20)]));
+    if (name === 'deep.mpd') return void res.end(deep);
     const moved = {
         '/moved': '/a/m.mpd',
         '/away': `http://127.0.0.1:${other}/a/m.mpd`,
@@ -75,6 +82,22 @@ function serve(req, res) {
         res.writeHead(200, { 'content-length': segment }).end();
     } else {
         res.writeHead(404).end();
+    }
+}
+
+/** Servers that do not say the length of a segment in HEAD. */
+function shy(how, segment, req, res) {
+    if (req.method === 'HEAD') {
+        if (how === 'headless' || how === 'broken') res.writeHead(405).end();
+        else res.writeHead(200, how === 'zero' ? { 'content-length': 0 } : { 'transfer-encoding': 'chunked' }).end();
+    } else if (how === 'broken') {
+        res.writeHead(403).end();
+    } else if (how === 'unranged') { // the whole, in pieces, more than the program keeps of an answer
+        res.writeHead(200);
+        res.write(Buffer.alloc(17 << 20));
+        res.end(Buffer.alloc(segment));
+    } else {
+        res.writeHead(206, { 'content-range': `bytes 0-0/${segment}` }).end('x');
     }
 }
 
@@ -128,6 +151,25 @@ await test('index boxes by ranges', async () => {
     assert.deepEqual(table.segment_sizes_bits, [[400, 560], [480, 640]]);
 });
 
+for (const how of ['chunked', 'headless', 'zero']) {
+    await test(`sizes by ranges: HEAD is ${how}`, async () => {
+        seen.length = 0;
+        const table = await convert(`/${how}/m.mpd`);
+        assert.deepEqual(table.segment_sizes_bits, [[800, 3200], [880, 3280]]);
+        assert.equal(seen.filter(s => s.startsWith('GET') && s.endsWith('.m4s')).length, 4);
+    });
+}
+
+await test('sizes by counting, from a server without ranges', async () => {
+    const table = await convert('/unranged/m.mpd');
+    assert.deepEqual(table.segment_sizes_bits.flat().map(bits => bits / 8 - (17 << 20)), [100, 400, 110, 410]);
+});
+
+await test('index boxes from a server without ranges', async () => {
+    const table = await convert('/unranged/deep.mpd');
+    assert.deepEqual(table.segment_sizes_bits, [[400, 560], [480, 640]]);
+});
+
 const refused = async (path, why) => {
     const r = await run('show', url + path, '--fetch');
     assert.equal(r.code, 1, r.text);
@@ -144,6 +186,7 @@ await test('no other protocols, no loops, no endless answers, nothing that is mi
     await refused('/loop', /redirects/);
     await refused('/huge.mpd', /more than 16777216 bytes/);
     await refused('/absent', /answered with status 404/);
+    await refused('/broken/m.mpd', /m4s: answered with status 403/);
 });
 
 server.close();
