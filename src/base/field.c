@@ -30,8 +30,10 @@ const struct field *field_find(const struct field *rows, const char *name, size_
 
 const char *field_nearest(const struct field *rows, const char *name)
 {
+    size_t n = strlen(name);
     const char *found = NULL;
-    int best = 3; /* more than two typing mistakes make another word */
+    /* two typing mistakes, or one in three letters: more make another word */
+    int best = 1 + (n > 6 ? (int)n / 3 : 2);
     for (; rows->name; rows++) {
         int d = text_distance(name, rows->name);
         if (d < best) {
@@ -350,6 +352,10 @@ static int unquote(char **value, struct err *e)
 
 static int unknown_key(const struct field *rows, const char *name, struct err *e)
 {
+    const struct field *option = field_find(rows, name, strlen(name));
+    if (option)
+        return err_field(e, ERR_INVALID, option->name,
+                         "is an option of the command line, not a key of the file");
     const char *meant = field_nearest(rows, name);
     return err_set(e, ERR_INVALID, "unknown key '%.30s'%s%s%s", name,
                    meant ? "; did you mean '" : "", meant ? meant : "",

@@ -138,7 +138,8 @@ static inline void *field_member(const void *base, size_t place)
 
 /* The row of that name, '_' for '-' allowed; NULL: none. */
 const struct field *field_find(const struct field *rows, const char *name, size_t n);
-/* The name that was probably meant; NULL: none is near. */
+/* The name that was probably meant: at most two letters differ, or a third of them. NULL: none is
+ * near. */
 const char *field_nearest(const struct field *rows, const char *name);
 
 /* Appends `rows`, bound to *base, to the out table of FIELD_TABLE_MAX + 1 rows. */

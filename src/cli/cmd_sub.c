@@ -3,6 +3,7 @@
 #include "cli/cmd.h"
 #include "cli/man.h"
 #include "cli/opt.h"
+#include "cli/term.h"
 #include "nn/blas.h"
 
 #include <stdio.h>
@@ -10,8 +11,8 @@
 
 int cmd_fail(const char *command, const struct err *e)
 {
-    fprintf(stderr, "abrd %s: %s%s%s\n", command, e->field, *e->field ? ": " : "",
-            e->detail);
+    fprintf(stderr, "%sabrd %s:%s %s%s%s\n", term_on(stderr, TERM_BAD), command,
+            term_off(stderr, TERM_BAD), e->field, *e->field ? ": " : "", e->detail);
     return OPT_EXIT_FAILED;
 }
 
@@ -56,7 +57,8 @@ void cmd_sub_words(const struct cmd_sub *table)
 static void print_help(FILE *f, const char *command, const char *about,
                        const struct cmd_sub *table, const char *example)
 {
-    fprintf(f, "%s\n\nusage: abrd %s COMMAND [options]\n\ncommands:\n", about, command);
+    fprintf(f, "%s\n\nusage: abrd %s COMMAND [options]\n\n%scommands:%s\n", about,
+            command, term_on(f, TERM_HEADING), term_off(f, TERM_HEADING));
     cmd_sub_print(f, table);
     fprintf(f,
             "\nexample:\n  %s\n\n"

@@ -1,5 +1,6 @@
 #include "cli/cmd.h"
 #include "cli/opt.h"
+#include "cli/term.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -21,27 +22,28 @@ static const struct cmd_sub commands[] = {
 
 static void print_commands(FILE *f)
 {
-    fputs("abrd chooses the bitrate of every chunk of a video stream.\n\n"
-          "usage: abrd COMMAND [options]\n\ncommands:\n",
-          f);
+    fprintf(f,
+            "abrd chooses the bitrate of every chunk of a video stream.\n\n"
+            "usage: abrd COMMAND [options]\n\n%scommands:%s\n",
+            term_on(f, TERM_HEADING), term_off(f, TERM_HEADING));
     cmd_sub_print(f, commands);
-    fputs(
-        "  help        print this text, or the options of one command: abrd help "
-        "COMMAND\n"
-        "  man         print the manual page, or that of one command: abrd man COMMAND\n"
-        "  completion  print a completion script: abrd completion bash|zsh\n"
-        "  version     print the version\n"
-        "\n"
-        "abrd COMMAND --help lists the options of a command. Exit codes: 0 done, 1 "
-        "failed,\n"
-        "2 wrong usage.\n",
-        f);
+    fputs("  help        print this text, or the options of one command: abrd help "
+          "COMMAND\n"
+          "  man         show the manual page, or that of one command: abrd man COMMAND\n"
+          "  completion  print a completion script: abrd completion bash|zsh\n"
+          "  version     print the version, as -V and --version do\n"
+          "\n"
+          "abrd COMMAND --help lists the options of a command. Exit codes: 0 done, 1 "
+          "failed,\n"
+          "2 wrong usage.\n",
+          f);
 }
 
 static int main_unknown(const char *name)
 {
     const char *meant = cmd_sub_nearest(commands, name);
-    fprintf(stderr, "abrd: there is no command '%s'", name);
+    fprintf(stderr, "%sabrd:%s there is no command '%s'", term_on(stderr, TERM_BAD),
+            term_off(stderr, TERM_BAD), name);
     if (meant) fprintf(stderr, "; did you mean '%s'?", meant);
     fputs("\ntry 'abrd help'\n", stderr);
     return OPT_EXIT_USAGE;
@@ -72,7 +74,8 @@ static int dispatch(int argc, char **argv)
         return OPT_EXIT_USAGE;
     }
     const char *name = argv[1];
-    if (strcmp(name, "--version") == 0 || strcmp(name, "version") == 0) {
+    if (strcmp(name, "--version") == 0 || strcmp(name, "-V") == 0 ||
+        strcmp(name, "version") == 0) {
         puts("abrd " CMD_VERSION);
         return OPT_EXIT_DONE;
     }

@@ -200,6 +200,119 @@ void man_end(const char *see_also)
     printf("%s\n", see_also);
 }
 
+/* ---- plain text ---- */
+
+enum { INDENT = 7, TERM_INDENT = 14, PLAIN_WORD = 512 };
+
+/* Where the next word goes. */
+struct plain_at {
+    const struct man_plain *how;
+    int indent, column; /* column 0: at the start of a line */
+    bool as_it_is;      /* .nf: lines are not filled */
+    bool term;          /* .TP: the next line is a term */
+};
+
+static void plain_break(struct plain_at *at)
+{
+    if (at->column) putchar('\n');
+    at->column = 0;
+}
+
+/* One word without the escapes of roff; the signs that our pages use. */
+static int plain_word(char out[PLAIN_WORD], const char *word, size_t n)
+{
+    static const struct {
+        const char *name, *sign;
+    } signs[] = {{"\\e", "\\"},  {"\\-", "-"},   {"\\(aq", "'"}, {"\\(dq", "\""},
+                 {"\\(ga", "`"}, {"\\(ha", "^"}, {"\\(ti", "~"}, {"\\&", ""},
+                 {"\\fB", ""},   {"\\fI", ""},   {"\\fR", ""}};
+    int used = 0;
+    for (size_t i = 0; i < n && used < PLAIN_WORD - 1;) {
+        size_t k = 0, known = sizeof signs / sizeof *signs;
+        while (k < known && strncmp(word + i, signs[k].name, strlen(signs[k].name)) != 0)
+            k++;
+        if (k < known) {
+            if (*signs[k].sign) out[used++] = *signs[k].sign;
+            i += strlen(signs[k].name);
+        } else {
+            out[used++] = word[i++];
+        }
+    }
+    out[used] = '\0';
+    return used;
+}
+
+static void plain_put(struct plain_at *at, const char *line, size_t n)
+{
+    char word[PLAIN_WORD];
+    if (at->as_it_is) {
+        int used = plain_word(word, line, n);
+        printf("%*s%.*s\n", at->indent, "", used, word);
+        return;
+    }
+    while (n) {
+        size_t blanks = strspn(line, " "), length;
+        if (blanks > n) blanks = n;
+        line += blanks;
+        n -= blanks;
+        length = strcspn(line, " \n");
+        if (length > n) length = n;
+        if (!length) continue;
+        int used = plain_word(word, line, length);
+        if (at->column && at->column + 1 + used > at->how->columns) plain_break(at);
+        at->column +=
+            at->column ? printf(" %s", word) : printf("%*s%s", at->indent, "", word);
+        line += length;
+        n -= length;
+    }
+}
+
+static void plain_bold(struct plain_at *at, int indent, const char *line, size_t n)
+{
+    char words[PLAIN_WORD];
+    plain_word(words, line, n);
+    printf("%*s%s%s%s\n", indent, "", at->how->bold_on, words, at->how->bold_off);
+}
+
+/* A line that begins with a point. */
+static void plain_request(struct plain_at *at, const char *line, size_t n)
+{
+    bool section = !strncmp(line, ".SH ", 4), part = !strncmp(line, ".SS ", 4);
+    plain_break(at);
+    if (section || part) {
+        putchar('\n');
+        plain_bold(at, section ? 0 : 3, line + 4, n - 4);
+        at->indent = INDENT;
+    } else if (!strncmp(line, ".TP", 3)) {
+        putchar('\n');
+        at->term = true;
+    } else if (!strncmp(line, ".PP", 3)) {
+        putchar('\n');
+        at->indent = INDENT;
+    } else if (!strncmp(line, ".nf", 3) || !strncmp(line, ".fi", 3)) {
+        at->as_it_is = line[1] == 'n';
+    }
+}
+
+void man_plain(const char *roff, const struct man_plain *how)
+{
+    struct plain_at at = {.how = how, .indent = INDENT};
+    while (*roff) {
+        size_t n = strcspn(roff, "\n");
+        if (*roff == '.') {
+            plain_request(&at, roff, n);
+        } else if (at.term) {
+            plain_bold(&at, INDENT, roff, n);
+            at.indent = TERM_INDENT;
+            at.term = false;
+        } else {
+            plain_put(&at, roff, n);
+        }
+        roff += n + (roff[n] == '\n');
+    }
+    plain_break(&at);
+}
+
 /* ---- Markdown ---- */
 
 /* A cell of a table on one line. */

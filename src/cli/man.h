@@ -33,4 +33,12 @@ void man_markdown(const struct field *opts);
 /* EXIT STATUS, SEE ALSO. */
 void man_end(const char *see_also);
 
+/* Prints such a page as a terminal without man(1) can show it: lines of at most `columns`, headings and
+ * terms between bold_on and bold_off. */
+struct man_plain {
+    int columns;
+    const char *bold_on, *bold_off;
+};
+void man_plain(const char *roff, const struct man_plain *how);
+
 #endif

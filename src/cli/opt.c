@@ -1,6 +1,7 @@
 #include "cli/opt.h"
 
 #include "cli/man.h"
+#include "cli/term.h"
 
 #include <assert.h>
 #include <getopt.h>
@@ -19,7 +20,8 @@ int opt_usage(const char *name, const char *fmt, ...)
 {
     va_list ap;
     va_start(ap, fmt);
-    fprintf(stderr, "abrd %s: ", name);
+    fprintf(stderr, "%sabrd %s:%s ", term_on(stderr, TERM_BAD), name,
+            term_off(stderr, TERM_BAD));
     vfprintf(stderr, fmt, ap);
     fprintf(stderr, "\ntry 'abrd %s --help'\n", name);
     va_end(ap);
@@ -67,25 +69,32 @@ static int left_column(char *buf, size_t n, const struct field *f)
                     f->arg ? f->arg : "", f->flags & FIELD_LIVE ? " *" : "");
 }
 
-enum { COLUMN = 28, LINE = 100 }; /* most columns of the names; of a line */
+enum { COLUMN = 28, LINE_LEAST = 60, LINE = 100 }; /* columns of the names; of a line */
 
-/* Breaks text at its newlines and at LINE columns; all lines but the first are indented. */
+static void print_heading(const char *heading)
+{
+    printf("\n%s%s:%s\n", term_on(stdout, TERM_HEADING), heading,
+           term_off(stdout, TERM_HEADING));
+}
+
+/* Breaks text at its newlines and at the edge of the terminal, at most LINE columns; all lines but the
+ * first are indented. */
 static void print_wrapped(const char *text, int indent)
 {
-    int column = indent;
+    int column = indent, edge = term_columns(stdout, LINE_LEAST, LINE);
     while (*text) {
         int word = (int)strcspn(text, " \n"), blanks = (int)strspn(text + word, " ");
-        if (column > indent && column + word > LINE)
+        if (column > indent && column + word > edge)
             column = printf("\n%*s", indent, "") - 1;
         column += printf("%.*s", word, text);
         text += word + blanks;
         if (*text == '\n') {
             column = printf("\n%*s", indent, "") - 1;
             text++;
-        } else if (blanks && column + blanks + (int)strcspn(text, " \n") <= LINE) {
+        } else if (blanks && column + blanks + (int)strcspn(text, " \n") <= edge) {
             column += printf("%*s", blanks, "");
         } else if (blanks) {
-            column = LINE;
+            column = edge;
         }
     }
 }
@@ -118,7 +127,7 @@ static int widest(const struct field *opts)
 static void print_group(const char *heading, const struct field *const *rows, int n)
 {
     int width = heading ? COLUMN : widest(rows[0]); /* and the rows behind it */
-    printf("\n%s:\n", heading ? heading : "options");
+    print_heading(heading ? heading : "options");
     for (int i = 0; i < n; i++)
         print_option(rows[i], width);
 }
@@ -139,7 +148,7 @@ static void print_terms(const struct opt_cmd *c)
     int width = 0;
     for (const struct opt_term *t = c->terms; t->word; t++)
         if ((int)strlen(t->word) > width) width = (int)strlen(t->word);
-    printf("\n%s:\n", c->terms_heading);
+    print_heading(c->terms_heading);
     for (const struct opt_term *t = c->terms; t->word; t++) {
         printf("  %-*s  ", width, t->word);
         print_wrapped(t->means, width + 4);
@@ -153,7 +162,7 @@ static void print_help(const struct opt_cmd *c, bool all)
     printf("usage: abrd %s [options]%s%s\n\n%s\n", c->name, c->args ? " " : "",
            c->args ? c->args : "", c->about);
     opt_groups(c->opts, all, print_group);
-    if (!c->opts->name) puts("\noptions:");
+    if (!c->opts->name) print_heading("options");
     const struct field *last =
         c->opts; /* the first row of the last table, which has no heading */
     while (last->group)
@@ -163,7 +172,7 @@ static void print_help(const struct opt_cmd *c, bool all)
     if (hidden) print_option(&opt_help[1], width);
     print_terms(c);
     if (c->example) {
-        printf("\nexample:\n");
+        print_heading("example");
         print_indented(c->example);
     }
     printf("\nexit codes: %d done, %d failed, %d wrong usage\n", OPT_EXIT_DONE,

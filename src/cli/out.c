@@ -1,9 +1,11 @@
 #include "cli/out.h"
 
 #include "base/text.h"
+#include "cli/term.h"
 
 #include <assert.h>
 #include <errno.h>
+#include <limits.h>
 #include <jansson.h>
 #include <math.h>
 #include <stdarg.h>
@@ -13,7 +15,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { COLUMNS = 64, CELL = 64 };
+enum { COLUMNS = 64, CELL = 64, FOLD_LEAST = 24 };
 
 struct column {
     char name[48];
@@ -231,11 +233,51 @@ static int width_of(const char *s)
     return n;
 }
 
-static void print_cell(FILE *f, const char *s, const struct column *c, bool last)
+/* The colour of a cell that is a verdict. */
+static enum term_style cell_style(const char *s)
+{
+    static const struct {
+        const char *word;
+        enum term_style style;
+    } verdicts[] = {
+        {"ok", TERM_GOOD},      {"pass", TERM_GOOD},     {"better", TERM_GOOD},
+        {"warn", TERM_WARNING}, {"short", TERM_WARNING}, {"untested", TERM_WARNING},
+        {"fail", TERM_BAD},     {"FAILS", TERM_BAD},     {"refused", TERM_BAD},
+        {"worse", TERM_BAD},    {"differs", TERM_BAD}};
+    for (size_t i = 0; i < sizeof verdicts / sizeof *verdicts; i++)
+        if (strcmp(s, verdicts[i].word) == 0) return verdicts[i].style;
+    return TERM_PLAIN;
+}
+
+/* Text behind `indent` columns, broken at blanks where a line of the terminal ends. */
+static void print_folded(FILE *f, const char *s, int indent, int columns)
+{
+    int room = columns - indent;
+    while (room >= FOLD_LEAST && width_of(s) > room) {
+        const char *at = NULL;
+        int used = 0;
+        for (const char *p = s; *p && used <= room; p++) {
+            if (*p == ' ' && p > s) at = p;
+            used += ((unsigned char)*p & 0xc0) != 0x80;
+        }
+        if (!at) break;
+        fprintf(f, "%.*s\n%*s", (int)(at - s), s, indent, "");
+        s = at + 1;
+    }
+    fputs(s, f);
+}
+
+static void print_cell(FILE *f, const char *s, const struct column *c, bool last,
+                       enum term_style style, int indent)
 {
     int pad = c->width - width_of(s);
     if (c->digits != -1) fprintf(f, "%*s", pad, "");
-    fputs(s, f);
+    fputs(term_on(f, style), f);
+    if (last && c->digits == -1)
+        print_folded(f, s, indent, term_columns(f, 0, INT_MAX));
+    else
+        fputs(s, f);
+    fputs(term_off(f, style), f);
     if (c->digits == -1 && !last) fprintf(f, "%*s", pad, "");
     fputs(last ? "\n" : "  ", f);
 }
@@ -256,13 +298,17 @@ static void print_table(struct grid *g, FILE *f)
     }
 
     for (int k = 0; k < g->columns; k++)
-        print_cell(f, g->column[k].name, &g->column[k], k == g->columns - 1);
+        print_cell(f, g->column[k].name, &g->column[k], k == g->columns - 1, TERM_HEADING,
+                   0);
     json_array_foreach(g->rows, i, row)
     {
         if (!json_object_size(row)) continue;
-        for (int k = 0; k < g->columns; k++)
-            print_cell(f, cell(buf, row, &g->column[k]), &g->column[k],
-                       k == g->columns - 1);
+        int indent = 0;
+        for (int k = 0; k < g->columns; k++) {
+            const char *s = cell(buf, row, &g->column[k]);
+            print_cell(f, s, &g->column[k], k == g->columns - 1, cell_style(s), indent);
+            indent += g->column[k].width + 2;
+        }
     }
 }
 

@@ -1,11 +1,14 @@
 /* The manual page of every command has what its --help-all has. */
+#include "base/text.h"
 #include "cli/opt.h"
 #include "support/program.h"
 #include "support/suites.h"
+#include "support/tmpdir.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 enum { LINES = 4096 };
 
@@ -136,9 +139,74 @@ TEST(a_page_has_its_parts_and_an_overview_every_command)
     program_expect("man trace", OPT_EXIT_DONE, "\n.SS abrd trace overlap\n");
     program_expect("man lab", OPT_EXIT_DONE, "\n.SS abrd lab shift\n");
     program_expect("man", OPT_EXIT_DONE, "\n.TP\n\\fBabrd\\-emulate(8)\\fR\n");
-    program_expect("man nothing", OPT_EXIT_USAGE, "there is no command 'nothing'");
+    program_expect("man nothing", OPT_EXIT_USAGE, "there is no command 'nothing'\n");
+    program_expect("man srve", OPT_EXIT_USAGE, "did you mean 'serve'?");
     program_expect("man eval serve", OPT_EXIT_USAGE, "one command");
 }
 
-SUITE(cli_cmd_man, every_option_is_in_the_page,
+/* A folder with programs for PATH; text NULL: without that program. */
+static const char *path_with(const char *man, const char *less)
+{
+    const char *dir = tmpdir_new();
+    const struct {
+        const char *name, *text;
+    } programs[] = {{"man", man}, {"less", less}};
+    for (size_t i = 0; i < 2; i++) {
+        if (!programs[i].text) continue;
+        const char *path = tmpdir_path(dir, programs[i].name);
+        struct err e = {0};
+        ck_assert_int_eq(
+            text_write_file(path, programs[i].text, strlen(programs[i].text), &e), 0);
+        ck_assert_int_eq(chmod(path, 0755), 0);
+    }
+    return dir;
+}
+
+/* `abrd man serve` on a terminal of 80 columns with that PATH. */
+static struct program_result shown(const char *dir, const char *env)
+{
+    char words[1024];
+    snprintf(words, sizeof words, "%s PATH=%s", env, dir);
+    struct program_result r = program_on_terminal(words, "man serve", 80);
+    ck_assert_msg(r.code == OPT_EXIT_DONE, "exit %d\n%s", r.code, r.text);
+    return r;
+}
+
+TEST(on_a_terminal_man_shows_the_page)
+{
+    const char *dir = path_with("#!/bin/sh\nread line\necho \"shown by man $*: $line\"\n",
+                                "#!/bin/sh\necho less\n");
+    struct program_result r = shown(dir, ""); /* it leaves the rest of the page unread */
+    ck_assert_msg(strstr(r.text, "shown by man -l -: .TH ABRD-SERVE 8 20") == r.text,
+                  "%s", r.text);
+    ck_assert_ptr_null(strstr(r.text, ".SH"));
+    program_free(&r);
+}
+
+TEST(without_man_less_gets_plain_text)
+{
+    const char *dir =
+        path_with(NULL, "#!/bin/sh\necho \"less $*\"\nwhile IFS= read -r line; do "
+                        "printf '%s\\n' \"$line\"; done\n");
+    struct program_result r = shown(dir, "NO_COLOR=1");
+    ck_assert_msg(strstr(r.text, "less -R\r\n\r\nNAME\r\n       abrd-serve - ") == r.text,
+                  "%.200s", r.text);
+    ck_assert_ptr_nonnull(strstr(r.text, "\r\n       --port N\r\n              port to "
+                                         "listen on; 0: a free one (default 8080)\r\n"));
+    ck_assert_ptr_null(strstr(r.text, "\\f"));
+    ck_assert_ptr_null(strchr(r.text, '\x1b'));
+    program_free(&r);
+}
+
+TEST(without_any_pager_the_terminal_gets_plain_text)
+{
+    struct program_result r = shown(path_with(NULL, NULL), "");
+    ck_assert_msg(strstr(r.text, "\r\n\x1b[1mNAME\x1b[0m\r\n       abrd-serve - ") ==
+                      r.text,
+                  "%.200s", r.text);
+    program_free(&r);
+}
+
+SUITE(cli_cmd_man, every_option_is_in_the_page, on_a_terminal_man_shows_the_page,
+      without_man_less_gets_plain_text, without_any_pager_the_terminal_gets_plain_text,
       a_page_has_its_parts_and_an_overview_every_command);

@@ -21,6 +21,9 @@ TEST(version_and_help)
     ck_assert_int_eq(strncmp(r.text, "abrd ", 5), 0);
     program_free(&r);
 
+    program_expect("-V", OPT_EXIT_DONE, "abrd ");
+    program_expect("version", OPT_EXIT_DONE, "abrd ");
+
     r = program_run("help");
     ck_assert_int_eq(r.code, OPT_EXIT_DONE);
     ck_assert_ptr_nonnull(strstr(r.text, "commands:"));

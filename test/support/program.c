@@ -2,9 +2,11 @@
 
 #include <assert.h>
 #include <check.h>
+#include <pty.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -24,6 +26,33 @@ struct program_result program_run(const char *args)
     size_t got = fread(r.text, 1, (1 << 20) - 1, p);
     r.text[got] = '\0';
     int status = pclose(p);
+    r.code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+    return r;
+}
+
+struct program_result program_on_terminal(const char *env, const char *args, int columns)
+{
+    char self[1024], line[4096];
+    ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);
+    assert(n > 0);
+    self[n] = '\0';
+    *strrchr(self, '/') = '\0';
+    snprintf(line, sizeof line, "TERM=xterm %s '%s/abrd' %s", env, self, args);
+
+    struct program_result r = {.text = calloc(1, 1 << 20)};
+    const struct winsize size = {.ws_row = 25, .ws_col = (unsigned short)columns};
+    int terminal = -1, status = 0;
+    pid_t pid = forkpty(&terminal, NULL, NULL, &size);
+    assert(r.text && pid >= 0);
+    if (!pid) {
+        execl("/bin/sh", "sh", "-c", line, (char *)NULL);
+        _exit(127);
+    }
+    size_t got = 0; /* the terminal ends with an error when its last program has ended */
+    while ((n = read(terminal, r.text + got, (1 << 20) - 1 - got)) > 0)
+        got += (size_t)n;
+    assert(waitpid(pid, &status, 0) == pid);
+    close(terminal);
     r.code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
     return r;
 }

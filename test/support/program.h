@@ -12,6 +12,10 @@ struct program_result {
 struct program_result program_run(const char *args);
 void program_free(struct program_result *r);
 
+/* The same with standard input, output and errors on a terminal of so many columns. `env` stands in front
+ * of the program: "NO_COLOR=1 PATH=...". The newlines of the terminal are \r\n. */
+struct program_result program_on_terminal(const char *env, const char *args, int columns);
+
 /* Runs it and asserts the exit code and that `part` is in what it printed. */
 void program_expect(const char *args, int code, const char *part);
 
