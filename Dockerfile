@@ -1,18 +1,25 @@
 # The daemon in a small image:
 #
-#   make web && docker build -t abrd .        (make web fetches the libraries of the pages)
-#   docker run -p 8080:8080 -v abrd:/var/lib/abrd abrd
+#   docker build -t abrd .
+#   docker run -p 127.0.0.1:8080:8080 -v abrd:/var/lib/abrd abrd
+#
+# The daemon answers requests for localhost only. For other names and addresses, give them, and the
+# command of the image in front of them:
+#
+#   docker run -p 8080:8080 -v abrd:/var/lib/abrd abrd abrd serve --bind 0.0.0.0 --data /var/lib/abrd \
+#       --admin-token-file /var/lib/abrd/token --host abr.example.org
 #
 # It runs as the user abrd (999); its state is in the volume. The first start creates the token for
 # changing profiles: docker exec ID cat /var/lib/abrd/token
 #
 # deploy/README.md describes compose and Kubernetes.
 #
-# The image does not contain the demo's video. On a machine with ffmpeg:
+# The image contains the demo: its libraries come from npm and its stream from ffmpeg, in a stage of
+# their own. The host needs neither. A smaller image, without the demo's stream and libraries:
 #
-#   docker run --rm abrd cat /usr/local/share/doc/abrd/make-media.sh > make-media.sh
-#   sh make-media.sh media
-#   docker run -p 8080:8080 -v abrd:/var/lib/abrd -v "$PWD/media:/usr/local/share/abrd/media:ro" abrd
+#   docker build --build-arg PAGES=none -t abrd .
+
+ARG PAGES=pages
 
 FROM debian:bookworm-slim AS build
 RUN apt-get update && apt-get install -y --no-install-recommends make
@@ -22,6 +29,18 @@ RUN make deps-build && apt-get install -y --no-install-recommends ca-certificate
 COPY . .
 RUN make -j"$(nproc)" all man && make install-program DESTDIR=/out && \
     strip /out/usr/local/bin/abrd && rm -r /out/usr/local/lib/systemd
+
+# what the demo needs. A registry of your own: docker build --secret id=npmrc,src=$HOME/.npmrc ...
+FROM build AS pages
+RUN make deps-pages
+RUN --mount=type=secret,id=npmrc,target=/root/.npmrc make web && \
+    mkdir -p /demo/usr/local/share/abrd/web && cp -r web/vendor /demo/usr/local/share/abrd/web/ && \
+    ABRD=/out/usr/local/bin/abrd sh web/tools/make-media.sh /demo/usr/local/share/abrd/media
+
+FROM build AS none
+RUN mkdir /demo
+
+FROM ${PAGES} AS demo
 
 FROM debian:bookworm-slim
 # OpenBLAS installs BLAS and LAPACK twice, under other names for other programs. Together with
@@ -36,6 +55,7 @@ RUN apt-get update && apt-get install -y --no-install-recommends \
     find /usr/share/doc -type f ! -name copyright -delete && \
     useradd --system --uid 999 --create-home --home-dir /var/lib/abrd --shell /usr/sbin/nologin abrd
 COPY --from=build /out/ /
+COPY --from=demo /demo/ /
 COPY --from=build /etc/ssl/certs/ca-certificates.crt /etc/ssl/certs/
 USER abrd
 WORKDIR /var/lib/abrd

@@ -26,7 +26,8 @@ FUZZ_S ?= 30
 
 PKG_BUILD := gcc:$(CC) libc6-dev pkg-config:pkg-config libmicrohttpd-dev libjansson-dev \
              libopenblas-dev libsqlite3-dev libcurl4-openssl-dev libexpat1-dev libsystemd-dev libnats-dev
-PKG_RUN := ffmpeg:ffmpeg curl:curl nodejs:node npm:npm
+PKG_WEB := nodejs:node npm:npm
+PKG_RUN := ffmpeg:ffmpeg curl:curl $(PKG_WEB)
 PKG_TEST := check libxml2-dev chromium:chromium nats-server:nats-server
 PKG_DEB := dpkg-dev debhelper lintian man-db g++
 # headers that the compiler must find, and their packages
@@ -121,7 +122,7 @@ making = @if [ -t 1 ]; then printf '\033[K'; fi; printf '  %-5s %s\n' $1 '$2'
 
 .DELETE_ON_ERROR:
 .SECONDARY:
-.PHONY: all deps deps-build deps-test run test check test-http test-web web media lint asan tsan cover \
+.PHONY: all deps deps-build deps-pages deps-test run test check test-http test-web web media lint asan tsan cover \
         fuzz bench chaos load soak nodes hostile proxy sandbox prometheus score ablation routing lab-data format policy merge-policy man install install-program \
         install-library clean help FORCE
 
@@ -285,6 +286,9 @@ deps: ## install the packages that building and running need (apt; sudo if not r
 
 deps-build: # what the compiler needs, alone: for images
 	$(call install,$(PKG_BUILD))
+
+deps-pages: # what the demo's pages and stream need, alone: for images
+	$(call install,$(PKG_WEB) ffmpeg:ffmpeg)
 
 deps-test: ## install the packages that the tests need: libcheck, a browser, nats-server
 	$(call install,$(PKG_BUILD) $(PKG_RUN) $(PKG_TEST))
@@ -587,12 +591,13 @@ sbom: all ## list the dependencies with their licences as SPDX in build/abrd.spd
 	@node deploy/sbom.mjs build/abrd build/abrd.spdx.json
 
 .PHONY: image
-image: web ## build and test the image of the Dockerfile (buildah)
+image: ## build and test the image of the Dockerfile (buildah)
 	@bash test/each.sh test/trial/image.sh
 
 .PHONY: deb
-deb: deps-build web ## build Debian packages into build/deb and check them with lintian; MAINTAINER='Name <address>'
-	$(call install,$(PKG_DEB))
+deb: ## build Debian packages into build/deb and check them with lintian; MAINTAINER='Name <address>'
+	$(call install,$(PKG_BUILD) $(PKG_WEB) $(PKG_DEB))
+	@$(MAKE) --no-print-directory web
 	@sh deploy/deb.sh build/deb "$(MAINTAINER)"
 
 clean: ## remove everything that was built

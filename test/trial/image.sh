@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # image.sh - builds the Dockerfile by buildah, prints what it adds to its base image, and asks a daemon
-# inside for a decision. `make image`; without a container engine's rights set BUILDAH_ISOLATION=chroot
+# inside for a decision, the demo's pages and its stream. `make image`; ~/.npmrc is used if it exists; without a container engine's rights set BUILDAH_ISOLATION=chroot
 # and STORAGE_DRIVER=vfs.
 set -u
 cd "$(dirname "$0")/../.."
@@ -20,10 +20,12 @@ clean()
     rm -f "$log"
 }
 trap clean EXIT
-buildah bud --format docker --pull=false -t localhost/abrd-image . >"$log" 2>&1 ||
+secret=()
+[ -f ~/.npmrc ] && secret=(--secret "id=npmrc,src=$HOME/.npmrc")
+buildah bud --format docker --pull=false ${secret[@]+"${secret[@]}"} -t localhost/abrd-image . >"$log" 2>&1 ||
     { tail -n 20 "$log"; echo "0 passed, 1 failed"; exit 1; }
 
-# bytes of the files that the base does not have as they are
+# bytes of the files that the base does not have as they are; the demo's stream is counted apart
 mount_of()
 {
     containers+=("$(buildah from --pull=false "$1")")
@@ -33,8 +35,9 @@ mount_of "$base"
 below=$folder
 mount_of localhost/abrd-image
 list() { (cd "$1" && find . -xdev -type f -printf '%p\t%s\t%T@\n' | sort); }
-mb=$(comm -13 <(list "$below") <(list "$folder") | awk -F '\t' '{ s += $2 } END { printf "%.1f", s / 1e6 }')
-echo "added to $base: $mb MB, at most $limit_mb wanted"
+added() { comm -13 <(list "$below") <(list "$folder") | grep "$@" share/abrd/media/ | awk -F '\t' '{ s += $2 } END { printf "%.1f", s / 1e6 }'; }
+mb=$(added -v)
+echo "added to $base: $mb MB, at most $limit_mb wanted, and $(added -e) MB of the demo's stream"
 awk -v mb="$mb" -v limit=$limit_mb 'BEGIN { exit !(mb > 1 && mb <= limit) }'
 check $? "size"
 
@@ -47,6 +50,11 @@ said=$(buildah run "${containers[-1]}" -- sh -c '
     url=$(sed -n "s/.*\"url\": \"\([^\"]*\)\".*/\1/p" /tmp/at)
     curl -fsS "$url/healthz"
     curl -fsS "$url/v1/decide" -d "{\"profile\":\"news\",\"ladder_kbps\":[300,750,1200],\"chunk_s\":4,\"buffer_s\":12}"
+    for page in / /vendor/dash.mediaplayer.min.js /openapi.json /demo/links; do
+        curl -sS -o /dev/null -w "$page %{http_code}\n" "$url$page"
+    done
+    link=$(curl -fsS "$url/demo/links" | sed -n "s/[^{]*{[^}]*\"name\": *\"\([^\"]*\)\".*/\1/p")
+    curl -sS "$url/demo/$link/a/manifest.mpd" | grep -c "abrd:quality=" | sed "s/^/stream with quality /"
     kill $daemon
     wait $daemon
     echo "ended with $?"
@@ -57,6 +65,12 @@ check $? "it does not run as abrd: $said"
 check $? "health: $said"
 [[ $said == *'"chunk":0,"level":'* ]]
 check $? "a decision: $said"
+for page in / /vendor/dash.mediaplayer.min.js /openapi.json /demo/links; do
+    [[ $said == *"$page 200"* ]]
+    check $? "$page: $said"
+done
+[[ $said == *'stream with quality '[1-9]* ]]
+check $? "the demo's stream: $said"
 [[ $said == *'ended with 0' ]]
 check $? "its end, and no tools in it: $said"
 [[ $(buildah inspect --type image --format '{{.Docker.Config.Healthcheck}}' localhost/abrd-image) == *healthz* ]]
