@@ -25,8 +25,17 @@ function run(command, args, options) {
     }
 }
 
+// what a page of its own has: dash.js from a script element, no types of it
+const PLAIN = `
+import { attach } from '@abrd/player/dashjs';
+declare const dashjs: any;
+attach(dashjs.MediaPlayer().create(), { profile: 'live' }).detach();
+`;
+
 // a user of every adapter; lines that must not compile are marked
 const USER = `
+import { MediaPlayer } from 'dashjs';
+import { attachDashjs, attachHlsjs, attachShaka, localPolicy as local2, type Events, type HlsHandle } from '@abrd/player';
 import { attach as dash, type Options, type Question } from '@abrd/player/dashjs';
 import { attach as hls } from '@abrd/player/hlsjs';
 import { attach as shaka } from '@abrd/player/shaka';
@@ -34,10 +43,17 @@ import { localPolicy } from '@abrd/player/policy';
 
 const local = localPolicy({ server: 'http://127.0.0.1:8080' });
 const options: Options = { server: '', profile: { mu: [1, 2, 3] }, timeoutMs: 100, abandon: false, fallback: local.fallback };
-const abrd = dash({}, options);
+const player = MediaPlayer().create();
+const abrd = dash(player, options);
+const all: [typeof dash, typeof hls, typeof shaka, typeof localPolicy] = [attachDashjs, attachHlsjs, attachShaka, local2];
+const handle: HlsHandle = attachHlsjs(class {});
+const timeline: (keyof Events)[] = ['session', 'decision', 'request', 'abandon', 'chunk', 'report', 'state', 'error'];
+void [all, handle, timeline];
+// @ts-expect-error no dash.js player
+dash({}, options);
 const off: () => void = abrd.on('request', r => { const by: 'abrd' | 'local' | 'player' = r.by; void by; });
-dash({}, { weights: { stalls: 2 }, quality: [40, 60, 80], bufferS: 30 });
-dash({}, { bufferS: null });
+dash(player, { weights: { stalls: 2 }, quality: [40, 60, 80], bufferS: 30 });
+dash(player, { bufferS: null });
 hls(class {}, { profile: { weights: { startup: 0.5 } }, quality: (chunk, ladder) => (chunk ? ladder.map(() => 50) : null) });
 abrd.on('chunk', c => void (c.download_s + c.rebuffer_s));
 abrd.on('abandon', a => void (a.level - a.from + a.elapsed_s));
@@ -45,7 +61,7 @@ const own = shaka({}, { profile: null, fallback: async (q: Question) => q.ladder
 const controller: unknown = hls(class {}, { profile: 'news' }).controller;
 void [off, own.state.startupS, controller];
 // @ts-expect-error an option that is none
-dash({}, { sever: '' });
+dash(player, { sever: '' });
 // @ts-expect-error an event that is none
 abrd.on('chunks', () => {});
 // @ts-expect-error a weight is missing
@@ -84,12 +100,44 @@ export async function packageTests() {
 
         await test('package: every entry can be imported from the package alone', async () => {
             const names = Object.keys(about.exports);
-            assert.deepEqual(names.sort(), [...ADAPTERS, 'policy'].map(n => `./${n}`).sort());
-            for (const name of names) {
-                const module = await import(pathToFileURL(path.join(installed, about.exports[name].default)));
-                const [first] = Object.keys(module);
-                assert.equal(typeof module[name === './policy' ? 'localPolicy' : 'attach'], 'function', `${name}: ${first}`);
+            assert.deepEqual(names.sort(), ['.', './package.json', ...[...ADAPTERS, 'policy'].map(n => `./${n}`)].sort());
+            for (const name of names.filter(n => n !== './package.json')) {
+                const { types, default: file } = about.exports[name];
+                const module = await import(pathToFileURL(path.join(installed, file)));
+                for (const fn of { '.': ['attachDashjs', 'attachHlsjs', 'attachShaka', 'localPolicy'],
+                    './policy': ['localPolicy'] }[name] ?? ['attach'])
+                    assert.equal(typeof module[fn], 'function', `${name}: ${fn}`);
+                for (const f of [types, file]) assert.ok(about.files.includes(f.slice(2)), `${f} is not in files`);
             }
+        });
+
+        await test('package: as node resolves its names, by import and by require', () => {
+            const node = (file, code) => {
+                fs.writeFileSync(path.join(dir, file), code);
+                return run(process.execPath, [file], { cwd: dir });
+            };
+            const names = about => Object.keys(about.exports).map(n => `@abrd/player${n.slice(1)}`).filter(n => !n.endsWith('json'));
+            for (const name of names(about))
+                assert.equal(node('user.mjs', `import * as m from '${name}'; console.log(Object.keys(m).length > 0)`), 'true\n');
+            // node 22 can require modules; older ones say what to write instead
+            for (const name of names(about))
+                assert.match(node('user.cjs', `try { console.log(Object.keys(require('${name}')).length > 0 && 'loaded'); }
+                    catch (e) { console.log(e.message); }`), process.features.require_module ? /^loaded/ :
+                    /^@abrd\/player is an ES module: write import .* await import\('@abrd\/player\/dashjs'\)$/m);
+            assert.equal(node('own.cjs', "console.log(require('@abrd/player/package.json').version)").trim(), about.version);
+        });
+
+        await test('package: a bundler drops the adapters that a page does not use', () => {
+            const bundle = (code, ...more) => {
+                fs.writeFileSync(path.join(dir, 'page.js'), code);
+                return run(process.execPath, [path.join(TOOLS, 'esbuild/bin/esbuild'), '--bundle', '--minify', '--format=esm',
+                    '--log-level=error', ...more, 'page.js'], { cwd: dir });
+            };
+            const one = bundle("import { attachShaka } from '@abrd/player'; globalThis.a = attachShaka;");
+            const same = bundle("import { attach } from '@abrd/player/shaka'; globalThis.a = attach;");
+            assert.ok(Math.abs(one.length - same.length) < 100, `${one.length} and ${same.length} bytes`);
+            // also a page that is CommonJS itself
+            assert.match(bundle("globalThis.a = require('@abrd/player/dashjs').attach;"), /AbrdRule/);
         });
 
         await test(`package: each adapter has at most ${MOST} bytes: bundled, minified, gzipped`, () => {
@@ -103,9 +151,16 @@ export async function packageTests() {
         });
 
         await test('package: the declarations compile, strictly, and refuse what is wrong', () => {
+            fs.symlinkSync(path.join(WEB, 'node_modules/dashjs'), path.join(dir, 'node_modules/dashjs'));
             fs.writeFileSync(path.join(dir, 'user.mts'), USER);
             run(process.execPath, [path.join(TOOLS, 'typescript/bin/tsc'), '--noEmit', '--strict', '--target', 'es2022',
                 '--module', 'nodenext', '--moduleResolution', 'nodenext', '--lib', 'es2022,dom', 'user.mts'], { cwd: dir });
+            // a bundler's resolution, and that of old tools; without dash.js installed
+            fs.rmSync(path.join(dir, 'node_modules/dashjs'));
+            fs.writeFileSync(path.join(dir, 'plain.ts'), `${PLAIN}import { localPolicy } from '@abrd/player/policy';\nvoid localPolicy;`);
+            for (const [resolution, module] of [['bundler', 'esnext'], ['node10', 'esnext']])
+                run(process.execPath, [path.join(TOOLS, 'typescript/bin/tsc'), '--noEmit', '--strict', '--target', 'es2022', '--module',
+                    module, '--moduleResolution', resolution, '--lib', 'es2022,dom', 'plain.ts'], { cwd: dir });
         });
     } finally {
         fs.rmSync(dir, { recursive: true, force: true });
