@@ -7,7 +7,10 @@ import path from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { gzipSync } from 'node:zlib';
 
-import { test } from './harness.mjs';
+import { DOMParser, FakePlayer, manifest } from './fake.mjs';
+import { test, until } from './harness.mjs';
+import { Mock } from './mock.mjs';
+import { attach } from '../../web/dashjs.js';
 
 const HERE = path.dirname(fileURLToPath(import.meta.url));
 const WEB = path.join(HERE, '../../web');
@@ -125,6 +128,36 @@ export async function packageTests() {
                     catch (e) { console.log(e.message); }`), process.features.require_module ? /^loaded/ :
                     /^@abrd\/player is an ES module: write import .* await import\('@abrd\/player\/dashjs'\)$/m);
             assert.equal(node('own.cjs', "console.log(require('@abrd/player/package.json').version)").trim(), about.version);
+        });
+
+        await test('package: events come in the order that the README gives, with its reasons', async () => {
+            const readme = fs.readFileSync(path.join(WEB, 'README.md'), 'utf8');
+            const lines = /<!-- events -->\n```\n([^`]*)```/.exec(readme)[1].trim().split('\n').map(l => l.split(/\s{2,}/)[1]);
+            const periods = [{ chunks: 3 }], player = new FakePlayer(periods), mock = await new Mock().start();
+            globalThis.DOMParser = DOMParser;
+            const abrd = attach(player, { server: mock.url, timeoutMs: 60e3 }), seen = [[]];
+            try {
+                for (const event of ['session', 'decision', 'request', 'abandon', 'chunk', 'report', 'state', 'error'])
+                    abrd.on(event, () => seen.at(-1).push(event));
+                await player.load(manifest(periods));
+                for (let i = 0; i < 3; i++) {
+                    seen.push([]);
+                    await player.chunk(i);
+                    if (i === 2) seen.push([]);
+                }
+                await until(() => seen.at(-1).length, 'the report');
+                assert.deepEqual(seen.map(s => s.join(' ')), lines);
+            } finally {
+                abrd.detach();
+                await mock.stop();
+            }
+            const core = fs.readFileSync(path.join(WEB, 'lib/core.js'), 'utf8');
+            const reasons = readme.slice(readme.indexOf('### Reasons')).split('\n## ')[0];
+            for (const [, said] of reasons.matchAll(/^\| `([^`]*)`/gm))
+                assert.ok(core.replaceAll("\\'", "'").includes(said.split(' STATUS')[0]), `the plugin never says "${said}"`);
+            const setting = core.split('\n').filter(l => /reason: by ===|by === 'player' && decided|#trouble = /.test(l)).join('\n');
+            for (const [, said] of setting.replaceAll("\\'", '\u2019').matchAll(/['`]((?:the|no) [a-z \u2019]+)/g))
+                assert.ok(reasons.includes(`\`${said.trim().replace('\u2019', "'")}`), `README.md has no reason "${said}"`);
         });
 
         await test('package: a bundler drops the adapters that a page does not use', () => {
