@@ -85,14 +85,9 @@ void compare_add(struct compare *c, int arm, int network, const struct compare_s
     }
 }
 
-void compare_end(struct compare *c, int arm, int network, const struct compare_ended *e)
+struct compare_session compare_values(const struct compare_ended *e)
 {
-    if (!e->chunks || !(e->played_s > 0)) {
-        c->arm[arm].ended++;
-        c->arm[arm].empty++;
-        return;
-    }
-    struct compare_session s = {{
+    return (struct compare_session){{
         [COMPARE_STARTUP] = e->started ? e->startup_s : (double)NAN,
         [COMPARE_STALL_RATIO] = e->stall_s / (e->stall_s + e->played_s),
         [COMPARE_QUALITY] = e->points / e->chunks,
@@ -100,6 +95,16 @@ void compare_end(struct compare *c, int arm, int network, const struct compare_e
         [COMPARE_QOE] = e->reward / e->chunks,
         [COMPARE_WATCHED] = e->played_s,
     }};
+}
+
+void compare_end(struct compare *c, int arm, int network, const struct compare_ended *e)
+{
+    if (!e->chunks || !(e->played_s > 0)) {
+        c->arm[arm].ended++;
+        c->arm[arm].empty++;
+        return;
+    }
+    struct compare_session s = compare_values(e);
     compare_add(c, arm, network, &s);
 }
 

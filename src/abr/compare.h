@@ -109,6 +109,8 @@ struct compare_ended {
         reward; /* the last two: sums over the chunks */
     uint32_t chunks, switches;
 };
+/* Of a session with a chunk; not clipped. */
+struct compare_session compare_values(const struct compare_ended *e);
 void compare_end(struct compare *c, int arm, int network, const struct compare_ended *e);
 /* The same with values, for simulations. */
 void compare_add(struct compare *c, int arm, int network,

@@ -11,6 +11,7 @@
 #include "cli/opt.h"
 #include "cli/out.h"
 #include "cli/progress.h"
+#include "cli/recordings.h"
 #include "cli/setup.h"
 #include "cli/trace_adversary.h"
 
@@ -211,11 +212,64 @@ static int convert_folder(struct conversion *c, const char *from, const char *to
     return rc;
 }
 
+/* How links were made of sessions, in the folder of the links: README* is no trace. */
+static const char SESSIONS_README[] =
+    "Links of recorded sessions, made by `abrd trace convert --from`.\n\n"
+    "A line is \"seconds Mbit/s\". While a chunk was downloaded, the link has the\n"
+    "throughput of that download. While the player was idle, nothing was measured: the\n"
+    "first half of the gap has the throughput of the download before, the second half\n"
+    "that of the download behind. So no rate appears that was not measured.\n\n"
+    "Time is that of the player: it follows from buffers, downloads and stalls. Pauses\n"
+    "of the viewer are left out.\n\n"
+    "A replay on these links cannot see that the link would have carried another\n"
+    "throughput with other levels, nor that a viewer would have left at another time.\n"
+    "`abrd eval --sessions` measures that bias where a trial ran.\n\n"
+    "mix/sessions.csv has the audience's ladders, chunk lengths, buffers and profiles,\n"
+    "with the number of sessions of each.\n";
+
+/* The links of a daemon's sessions, and their mix. */
+static int convert_recordings(struct conversion *c, const struct recordings_cfg *cfg,
+                              const char *to, struct err *e)
+{
+    struct recordings s;
+    char path[4096];
+    int rc = recordings_load(&s, cfg, e);
+    if (rc) return rc;
+    rc = make_folder(to, e);
+    for (int i = 0; i < s.n && !rc; i++) {
+        rc = join_path(path, sizeof path, to, s.at[i].link->name, e);
+        if (!rc) rc = save_trace(c, s.at[i].link, path, e);
+        progress_show(&c->bar, (i + 1.0) / s.n, "");
+    }
+    if (!rc) rc = join_path(path, sizeof path, to, "README", e);
+    if (!rc) rc = text_write_file(path, SESSIONS_README, sizeof SESSIONS_README - 1, e);
+    if (!rc) rc = join_path(path, sizeof path, to, "mix", e);
+    if (!rc) rc = make_folder(path, e);
+    if (!rc) rc = join_path(path, sizeof path, to, "mix/sessions.csv", e);
+    if (!rc) rc = recordings_mix(&s, path, e);
+    if (!rc) recordings_say(c->out, &s, cfg->data);
+    recordings_free(&s);
+    return rc;
+}
+
 static int convert(int argc, char **argv)
 {
     struct out_cfg cfg = {0};
     struct conversion c = {.cfg = trace_set_cfg_default()};
+    struct recordings_cfg sessions = recordings_cfg_default();
     const struct field opts[] = {
+        {"from", "DATA",
+         "take the sessions that a daemon recorded, from its data folder or a backup; "
+         "the "
+         "daemon may be running",
+         FIELD_TO(sessions.data)},
+        {"profile", "A,B", "sessions of these profiles", FIELD_TO(sessions.profiles),
+         .group = "recorded sessions"},
+        RECORDINGS_OPTIONS(sessions),
+        {"rtt-ms", "MS",
+         "round-trip time that is left out of the throughput, in milliseconds; give it "
+         "to other commands, too",
+         FIELD_TO(sessions.rtt_ms), .lo = 0, .hi = 10000, .group = "recorded sessions"},
         {"min-s", "S", "leave out sessions of a log that are shorter than S seconds",
          FIELD_TO(c.cfg.min_s), .lo = 0, .hi = 1e6},
         {"max", "N",
@@ -227,8 +281,8 @@ static int convert(int argc, char **argv)
     };
     const struct opt_cmd cmd = {
         .name = "trace convert",
-        .args = "FROM TO",
-        .min_args = 2,
+        .args = "[FROM] TO",
+        .min_args = 1,
         .max_args = 2,
         .about =
             "Converts a trace of any known format, or a folder of traces, to Pensieve "
@@ -236,24 +290,32 @@ static int convert(int argc, char **argv)
             "lines of \"seconds Mbit/s\". A log of many sessions becomes a folder with "
             "one trace\n"
             "per session. Known logs are FCC webget and httpgetmt, Lumos5G, and Puffer\n"
-            "video_sent with video_acked in the same folder.",
+            "video_sent with video_acked in the same folder.\n"
+            "With --from the sessions of a daemon become links, one each. README in TO "
+            "says how,\nand mix/sessions.csv has their ladders, buffers and profiles.",
         .opts = opts,
         .example =
             "abrd trace convert verizon.up verizon.txt\n"
-            "abrd trace convert curr_webget_2016_01.csv fcc --min-s 320 --max 1000",
+            "abrd trace convert curr_webget_2016_01.csv fcc --min-s 320 --max 1000\n"
+            "abrd trace convert --from /var/lib/abrd own --since 2026-11-01",
     };
     int at = opt_parse(&cmd, argc, argv);
     if (at < 0) return opt_status(at);
+    if (argc - at != (sessions.data ? 1 : 2))
+        return opt_usage("trace convert", sessions.data
+                                              ? "--from takes the place of FROM: give TO"
+                                              : "needs FROM and TO, or --from DATA TO");
 
     struct err e = {0};
-    const char *from = argv[at], *to = argv[at + 1];
+    const char *from = sessions.data ? NULL : argv[at], *to = argv[argc - 1];
     c.out = out_new(&cfg, &e);
     int rc = c.out ? 0 : e.code;
     begin_bar(&c);
     c.cfg.progress = show_share;
     c.cfg.progress_ctx = &c;
     if (!rc)
-        rc = is_folder(from)      ? convert_folder(&c, from, to, &e)
+        rc = sessions.data        ? convert_recordings(&c, &sessions, to, &e)
+             : is_folder(from)    ? convert_folder(&c, from, to, &e)
              : trace_set_is(from) ? convert_set(&c, from, to, &e)
                                   : convert_file(&c, from, to, &e);
     progress_end(&c.bar);

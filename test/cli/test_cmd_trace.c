@@ -2,6 +2,7 @@
 #include "base/text.h"
 #include "cli/opt.h"
 #include "support/program.h"
+#include "support/stored.h"
 #include "support/suites.h"
 #include "support/tmpdir.h"
 
@@ -156,7 +157,30 @@ TEST(help_and_unknown_commands)
     }
 }
 
+TEST(sessions_of_a_daemon_become_links)
+{
+    stored_make(&(struct stored_cfg){
+        .dir = dir, .sessions = 12, .seed = 3, .arms = 1, .policy = {"hyb"}});
+    expect("convert --from @ @/own", 0,
+           PARTS("12 sessions, 9 used", "1 still running", "1 too short", "1 with holes",
+                 "traces written: 9", "/own/session-000003"));
+    expect("check @/own", 0, PARTS("9 ok, 0 refused"));
+    char *mix =
+        text_read_file(tmpdir_path(dir, "own/mix/sessions.csv"), 10000, NULL, NULL);
+    ck_assert_ptr_nonnull(mix);
+    ck_assert_str_eq(mix, "sessions,profile,ladder_kbps,chunk_s,buffer_max_s,arm\n"
+                          "5,news,300 750 1200 1850 2850 4300,4,30,\n"
+                          "4,standard,300 750 1200 1850 2850 4300,4,30,\n");
+    free(mix);
+    expect("convert --from @ --profile news --least 20 @/news", 0,
+           PARTS("left out by the filters", "too short"));
+    expect("convert --from @ @ @", 2, PARTS("give TO"));
+    expect("convert @", 2, PARTS("--from DATA TO"));
+    expect("convert --from @ --profile sports @/none", 1, PARTS("no usable session"));
+}
+
 SUITE_SET_UP(cli_cmd_trace, 60, set_up, NULL, check_gives_a_verdict_per_file,
              convert_writes_pensieve_text, convert_makes_a_trace_of_each_session,
              generate_is_reproducible, stats_per_trace_and_in_total,
-             overlap_lists_what_eval_can_leave_out, help_and_unknown_commands);
+             overlap_lists_what_eval_can_leave_out, help_and_unknown_commands,
+             sessions_of_a_daemon_become_links);

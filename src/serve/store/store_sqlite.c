@@ -523,6 +523,7 @@ enum statement {
     SQL_GET_VERSIONS,
     SQL_GET_ENVELOPES,
     SQL_GET_TRIAL,
+    SQL_GET_ALL,
     SQL_STATEMENTS,
 };
 
@@ -563,6 +564,7 @@ static const char *const STATEMENTS[SQL_STATEMENTS] = {
     [SQL_GET_ENVELOPES] = "SELECT number, bytes FROM parcels ORDER BY number",
     [SQL_GET_TRIAL] = "SELECT " SESSION_READ " FROM sessions WHERE trial = ?"
                       " ORDER BY closed DESC, closed_at, id",
+    [SQL_GET_ALL] = "SELECT " SESSION_READ " FROM sessions ORDER BY opened_at, id",
 };
 
 /* ---- checksums: SQLite sees pages that do not fit together, but not a number that changed ---- */
@@ -1226,4 +1228,97 @@ int store_sqlite_open(struct store *out, const struct store_sqlite_cfg *cfg,
                           .tidy = db_tidy,
                           .free = db_free};
     return 0;
+}
+
+/* ---- reading from outside ---- */
+
+/* Opens without the files that SQLite makes for a log, if there is none: nobody writes then. */
+static int open_quiet(struct db *d, struct err *e)
+{
+    char uri[3 * STORE_SQLITE_PATH + 32] = "file:", wal[STORE_SQLITE_PATH];
+    size_t n = strlen(uri);
+    for (const char *c = d->path; *c; c++)
+        n += (size_t)snprintf(uri + n, sizeof uri - n,
+                              strchr("?#%", *c) ? "%%%02X" : "%c", (unsigned char)*c);
+    snprintf(wal, sizeof wal, "%s-wal", d->path);
+    if (access(wal, F_OK)) snprintf(uri + n, sizeof uri - n, "?immutable=1");
+    int rc = sqlite3_open_v2(
+        uri, &d->reader, SQLITE_OPEN_READONLY | SQLITE_OPEN_FULLMUTEX | SQLITE_OPEN_URI,
+        NULL);
+    if (!rc) rc = sqlite3_busy_timeout(d->reader, 5000);
+    if (!rc) rc = crc_register(d->reader);
+    return rc ? db_fail(d, d->reader, rc, e) : 0;
+}
+
+static int read_version(struct db *d, struct err *e)
+{
+    int64_t application = 0, version = 0;
+    int rc = store_sqlite_ask(&application, NULL, 0, d->reader, "PRAGMA application_id");
+    if (rc == SQLITE_ROW)
+        rc = store_sqlite_ask(&version, NULL, 0, d->reader, "PRAGMA user_version");
+    if (rc != SQLITE_ROW) return db_fail(d, d->reader, rc, e);
+    if (application != STORE_SQLITE_APPLICATION)
+        return err_field(e, ERR_CORRUPT, d->path, "is the database of another program");
+    if (version == STORE_SQLITE_SCHEMA) return 0;
+    return err_field(e, ERR_CORRUPT, d->path, "has schema %d, this program reads %d: %s",
+                     (int)version, STORE_SQLITE_SCHEMA,
+                     version < STORE_SQLITE_SCHEMA
+                         ? "start this program's daemon on it once"
+                         : "use the program that wrote it");
+}
+
+static int open_to_read(struct db *d, struct err *e)
+{
+    struct store_evidence seen;
+    int code = store_sqlite_look(&seen, d->path, false, e);
+    if (!code && access(d->path, F_OK))
+        code = err_field(e, ERR_ABSENT, d->path, "there is no store");
+    if (!code) code = open_quiet(d, e);
+    /* the transaction begins with the first reading, and all is read as it was then */
+    if (!code) code = exec(d, d->reader, "BEGIN", e);
+    if (!code) code = read_version(d, e);
+    if (!code) code = store_sqlite_missing(&seen, d->reader, d->path, e);
+    static const enum statement READS[] = {SQL_GET_SESSION, SQL_GET_STEPS, SQL_GET_NEWEST,
+                                           SQL_GET_ALL};
+    for (size_t i = 0; i < sizeof READS / sizeof *READS && !code; i++) {
+        int rc = sqlite3_prepare_v2(d->reader, STATEMENTS[READS[i]], -1, &d->st[READS[i]],
+                                    NULL);
+        if (rc) code = db_fail(d, d->reader, rc, e);
+    }
+    return code;
+}
+
+int store_sqlite_read(struct store *out, const char *path, struct err *e)
+{
+    *out = (struct store){0};
+    struct db *d = calloc(1, sizeof *d);
+    if (!d) return err_set(e, ERR_MEMORY, "no memory for the store");
+    pthread_mutex_init(&d->lock, NULL);
+    d->count_fd = d->reserve.fd = -1;
+    int code = 0;
+    if ((size_t)snprintf(d->path, sizeof d->path, "%s", path) >= sizeof d->path)
+        code = err_field(e, ERR_RANGE, path, "the path is too long");
+    if (!code) code = open_to_read(d, e);
+    if (code) {
+        db_free(d);
+        return code;
+    }
+    *out = (struct store){.self = d, .history = db_history, .free = db_free};
+    return 0;
+}
+
+int store_sqlite_sessions(const struct store *s,
+                          int (*fn)(void *ctx, const struct track_row *row,
+                                    struct err *e),
+                          void *ctx, struct err *e)
+{
+    struct db *d = s->self;
+    sqlite3_stmt *st = reading_begin(d, SQL_GET_ALL);
+    int rc = SQLITE_DONE, code = 0;
+    while (!code && (rc = sqlite3_step(st)) == SQLITE_ROW) {
+        struct track_row row;
+        code = read_session(&row, st, e);
+        if (!code) code = fn(ctx, &row, e);
+    }
+    return reading_end(d, st, rc, code, e);
 }

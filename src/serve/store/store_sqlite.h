@@ -77,4 +77,17 @@ int store_sqlite_accept_loss(const char *path, store_sqlite_note *note, void *ct
 int store_sqlite_open(struct store *out, const struct store_sqlite_cfg *cfg,
                       struct err *e) __attribute__((warn_unused_result));
 
+/* Opens a store to read it, also while a daemon uses it: as it is now, until out->free. Writes nothing,
+ * and makes no files if nobody uses the store. out has only history and free; the store's log cannot be
+ * shortened before out->free. ERR_ABSENT: there is none; ERR_CORRUPT: damaged, or of another schema. */
+int store_sqlite_read(struct store *out, const char *path, struct err *e)
+    __attribute__((warn_unused_result));
+
+/* Calls fn for every session of a store of store_sqlite_read or _open, in the order of opening. fn must
+ * not use the store. If fn returns a code other than 0, this returns it. */
+int store_sqlite_sessions(const struct store *s,
+                          int (*fn)(void *ctx, const struct track_row *row,
+                                    struct err *e),
+                          void *ctx, struct err *e) __attribute__((warn_unused_result));
+
 #endif
