@@ -36,15 +36,13 @@ struct score {
 
 struct run {
     const struct eval_cfg *cfg;
-    const struct qoe *qoe;
-    const struct video *video;
-    bool oracle;
+    bool oracle, recorded; /* the level is planned, or as it was */
 
-    int n;                       /* traces that take part */
-    const struct trace **traces; /* (n) */
-    uint64_t *keys;              /* (n) places in the corpus */
-    struct score *scores;        /* (n) */
-    int *lowest;                 /* (chunks) the plan of level 0 */
+    int n;                         /* sessions that take part */
+    struct eval_session *sessions; /* (n) */
+    struct score *scores;          /* (n) */
+    int chunks;                    /* of the longest video */
+    int *lowest;                   /* (chunks) the plan of level 0 */
 
     int workers, from, to;   /* traces from .. to-1 are this round's */
     struct algo *algos;      /* (workers) */
@@ -54,7 +52,7 @@ struct run {
 /* Sums over the counted chunks of one trace. */
 struct tally {
     struct score *score;
-    int counted;
+    int counted, most;
 };
 
 static int tally(void *ctx, const struct replay_step *step, struct err *e)
@@ -69,13 +67,13 @@ static int tally(void *ctx, const struct replay_step *step, struct err *e)
     t->counted++;
     if (step->prev_level < 0) {
         s->seen.startup_s = step->stall_s;
-        return 0;
+        return t->counted == t->most;
     }
     s->session_stall_s += step->stall_s;
     s->stalled += step->stall_s > 0;
     s->switch_mbps += fabs(step->kbps - kbps[step->prev_level]) / 1000;
     s->seen.switches_per_min += step->level != step->prev_level;
-    return 0;
+    return t->counted == t->most; /* the viewer leaves */
 }
 
 double eval_stall_ceiling(const struct qoe *k)
@@ -89,42 +87,50 @@ static double stall_ratio(double stall_s, double media_s)
     return stall_s / (stall_s + media_s);
 }
 
+struct stalls {
+    double sum_s;
+    int chunks, most;
+};
+
 static int sum_stalls(void *ctx, const struct replay_step *step, struct err *e)
 {
     (void)e;
-    double *stall_s = ctx;
-    if (step->prev_level >= 0) *stall_s += step->stall_s;
-    return 0;
+    struct stalls *s = ctx;
+    if (step->prev_level >= 0) s->sum_s += step->stall_s;
+    return ++s->chunks == s->most;
 }
 
 /* The lowest level from the start stalls more than the ceiling. */
-static int check_link(bool *bound, const struct run *r, const struct emu_world *world,
+static int check_link(bool *bound, const struct run *r, const struct eval_session *q,
                       struct err *e)
 {
+    const struct emu_world world = {q->video, q->trace, q->emu};
     const struct replay session = {
-        .world = world, .qoe = r->qoe, .first_level = -1, .levels = r->lowest};
-    double stall_s = 0, media_s = r->video->chunks * r->video->chunk_s;
-    int rc = replay_run(&session, sum_stalls, &stall_s, e);
-    *bound = stall_ratio(stall_s, media_s) > eval_stall_ceiling(r->qoe);
-    return rc;
+        .world = &world, .qoe = &q->qoe, .first_level = -1, .levels = r->lowest};
+    struct stalls stalls = {.most = q->chunks};
+    int rc = replay_run(&session, sum_stalls, &stalls, e);
+    double media_s = q->chunks * q->video->chunk_s;
+    *bound = stall_ratio(stalls.sum_s, media_s) > eval_stall_ceiling(&q->qoe);
+    return rc < 0 ? rc : 0;
 }
 
-/* levels: the whole plan of the oracle; NULL: the algorithm decides. */
-static int eval_play(struct score *s, const struct run *r, const struct emu_world *world,
-                     uint64_t key, struct algo *algo, const int *levels, struct err *e)
+/* levels: the whole plan of the session; NULL: the algorithm decides. */
+static int eval_play(struct score *s, const struct run *r, const struct eval_session *q,
+                     struct algo *algo, const int *levels, struct err *e)
 {
-    const struct replay session = {.world = world,
-                                   .qoe = r->qoe,
+    const struct emu_world world = {q->video, q->trace, q->emu};
+    const struct replay session = {.world = &world,
+                                   .qoe = &q->qoe,
                                    .first_level = eval_first_level(r->cfg),
                                    .algo = algo,
-                                   .key = key,
+                                   .key = q->key,
                                    .levels = levels};
-    struct tally t = {.score = s};
+    struct tally t = {.score = s, .most = q->chunks - !r->cfg->count_first};
     struct eval_seen *seen = &s->seen;
     seen->startup_s = NAN;
     int rc = replay_run(&session, tally, &t, e);
     seen->stall_s = s->session_stall_s;
-    seen->media_s = r->video->chunks * r->video->chunk_s;
+    seen->media_s = q->chunks * q->video->chunk_s;
     seen->quality /= t.counted;
     seen->switches_per_min *= 60 / seen->media_s;
     s->qoe /= t.counted;
@@ -133,28 +139,28 @@ static int eval_play(struct score *s, const struct run *r, const struct emu_worl
     s->switch_mbps /= t.counted;
     s->stalled /= t.counted;
     s->bound /= t.counted;
-    return rc;
+    return rc < 0 ? rc : 0;
 }
 
 static int worker(void *ctx, int w, struct err *e)
 {
     struct run *r = ctx;
     for (int i = r->from + w; i < r->to; i += r->workers) {
-        const struct emu_world world = {r->video, r->traces[i], r->cfg->emu};
+        const struct eval_session *q = &r->sessions[i];
         struct score *s = &r->scores[i];
         *s = (struct score){0};
-        const int *levels = NULL;
+        const int *levels = r->recorded ? q->levels : NULL;
         if (r->oracle) {
+            const struct emu_world world = {q->video, q->trace, q->emu};
             struct oracle_result best;
-            int rc = oracle_solve(&best, r->oracles[w], &world, REPLAY_START_ROW, r->qoe,
+            int rc = oracle_solve(&best, r->oracles[w], &world, REPLAY_START_ROW, &q->qoe,
                                   eval_first_level(r->cfg), e);
             if (rc) return rc;
             levels = best.levels;
             s->bound = best.bound;
         }
-        int rc = eval_play(s, r, &world, r->keys[i], r->oracle ? NULL : &r->algos[w],
-                           levels, e);
-        if (!rc) rc = check_link(&s->seen.link_bound, r, &world, e);
+        int rc = eval_play(s, r, q, levels ? NULL : &r->algos[w], levels, e);
+        if (!rc) rc = check_link(&s->seen.link_bound, r, q, e);
         if (rc) return rc;
     }
     return 0;
@@ -167,25 +173,35 @@ bool eval_excludes(const struct eval_cfg *cfg, const char *name)
     return false;
 }
 
-static int choose_traces(struct run *r, const struct corpus *corpus, struct err *e)
+static int make_scores(struct run *r, int sessions, struct err *e)
 {
-    size_t n = (size_t)corpus->n;
-    r->traces = calloc(n + 1, sizeof *r->traces);
-    r->keys = calloc(n + 1, sizeof *r->keys);
-    r->scores = calloc(n + 1, sizeof *r->scores);
-    r->lowest = calloc((size_t)r->video->chunks, sizeof *r->lowest);
-    if (!r->traces || !r->keys || !r->scores || !r->lowest)
-        return err_set(e, ERR_MEMORY, "no memory to score %d traces", corpus->n);
-    for (int i = 0; i < corpus->n; i++) {
+    r->sessions = calloc((size_t)sessions + 1, sizeof *r->sessions);
+    r->scores = calloc((size_t)sessions + 1, sizeof *r->scores);
+    r->lowest = calloc((size_t)r->chunks, sizeof *r->lowest);
+    if (r->sessions && r->scores && r->lowest) return 0;
+    return err_set(e, ERR_MEMORY, "no memory to score %d sessions", sessions);
+}
+
+static int choose_traces(struct run *r, const struct qoe *qoe,
+                         const struct corpus *corpus, const struct video *video,
+                         struct err *e)
+{
+    r->chunks = video->chunks;
+    int rc = make_scores(r, corpus->n, e);
+    for (int i = 0; i < corpus->n && !rc; i++) {
         if (eval_excludes(r->cfg, corpus->traces[i]->name)) continue;
-        r->keys[r->n] = (uint64_t)i;
-        r->traces[r->n++] = corpus->traces[i];
+        r->sessions[r->n++] = (struct eval_session){.trace = corpus->traces[i],
+                                                    .video = video,
+                                                    .emu = r->cfg->emu,
+                                                    .qoe = *qoe,
+                                                    .key = (uint64_t)i,
+                                                    .chunks = video->chunks};
     }
-    if (!r->n)
+    if (!rc && !r->n)
         return err_field(e, ERR_ABSENT, "traces",
                          "no trace to score: '%s' has %d, all are excluded", corpus->name,
                          corpus->n);
-    return 0;
+    return rc;
 }
 
 static int make_workers(struct run *r, const char *policy, const struct algo_ctx *ctx,
@@ -200,9 +216,9 @@ static int make_workers(struct run *r, const char *policy, const struct algo_ctx
     for (int w = 0; w < r->workers; w++) {
         int rc = 0;
         if (r->oracle) {
-            r->oracles[w] = oracle_new(r->video, 0, e);
+            r->oracles[w] = oracle_new(r->sessions[0].video, 0, e);
             if (!r->oracles[w]) rc = ERR_MEMORY;
-        } else {
+        } else if (!r->recorded) {
             rc = algo_new(&r->algos[w], policy, ctx, e);
         }
         if (rc) return rc;
@@ -220,8 +236,7 @@ static void eval_release(struct run *r)
     free(r->algos);
     free(r->lowest);
     free(r->scores);
-    free(r->keys);
-    free(r->traces);
+    free(r->sessions);
 }
 
 static int play_all(struct run *r, struct err *e)
@@ -300,26 +315,69 @@ static int summarise(struct eval_row *out, const struct run *r, struct err *e)
     return 0;
 }
 
+/* What both ways to play have in common. Takes what r holds. */
+static int eval_all(struct eval_row *out, struct run *r, const char *policy,
+                    const struct algo_ctx *ctx, struct err *e)
+{
+    int rc = make_workers(r, policy, ctx, e);
+    if (!rc) rc = play_all(r, e);
+    if (!rc) rc = summarise(out, r, e);
+    eval_release(r);
+    return rc;
+}
+
 int eval_run(struct eval_row *out, const char *policy, const struct algo_ctx *ctx,
              const char *profile, const struct qoe *qoe, const struct corpus *corpus,
              const struct video *video, const struct eval_cfg *cfg, struct err *e)
 {
     *out = (struct eval_row){.qoe = *qoe, .policy = policy};
     snprintf(out->profile, sizeof out->profile, "%s", profile);
-    struct run r = {
-        .cfg = cfg, .qoe = qoe, .video = video, .oracle = strcmp(policy, "oracle") == 0};
+    struct run r = {.cfg = cfg, .oracle = strcmp(policy, "oracle") == 0};
     if (!cfg->count_first && video->chunks < 2)
         return err_field(
             e, ERR_RANGE, "video",
             "a video of one chunk: nothing is left when chunk 0 does not count");
 
     int rc = emu_check(&cfg->emu, video, e);
-    if (!rc) rc = choose_traces(&r, corpus, e);
-    if (!rc) rc = make_workers(&r, policy, ctx, e);
-    if (!rc) rc = play_all(&r, e);
-    if (!rc) rc = summarise(out, &r, e);
+    if (!rc) rc = choose_traces(&r, qoe, corpus, video, e);
+    if (!rc) return eval_all(out, &r, policy, ctx, e);
     eval_release(&r);
     return rc;
+}
+
+int eval_run_sessions(struct eval_row *out, const char *policy,
+                      const struct algo_ctx *ctx, const char *profile,
+                      const struct eval_session *sessions, int n,
+                      const struct eval_cfg *cfg, struct err *e)
+{
+    assert(n > 0 && strcmp(policy, "oracle") != 0);
+    struct eval_cfg first = *cfg;
+    first.count_first = true;
+    *out = (struct eval_row){.qoe = sessions[0].qoe, .policy = policy};
+    snprintf(out->profile, sizeof out->profile, "%s", profile);
+    struct run r = {
+        .cfg = &first, .recorded = strcmp(policy, EVAL_RECORDED) == 0, .n = n};
+    for (int i = 0; i < n; i++)
+        if (sessions[i].video->chunks > r.chunks) r.chunks = sessions[i].video->chunks;
+    int rc = make_scores(&r, n, e);
+    if (rc) {
+        eval_release(&r);
+        return rc;
+    }
+    memcpy(r.sessions, sessions, (size_t)n * sizeof *sessions);
+    return eval_all(out, &r, policy, ctx, e);
+}
+
+struct compare_session eval_values(const struct eval_row *row, int i)
+{
+    const struct eval_seen *s = &row->seen[i];
+    return (struct compare_session){
+        {[COMPARE_STARTUP] = s->startup_s,
+         [COMPARE_STALL_RATIO] = stall_ratio(s->stall_s, s->media_s),
+         [COMPARE_QUALITY] = s->quality,
+         [COMPARE_SWITCHES] = s->switches_per_min,
+         [COMPARE_QOE] = row->trace_qoe[i],
+         [COMPARE_WATCHED] = s->media_s}};
 }
 
 void eval_row_free(struct eval_row *row)

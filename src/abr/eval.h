@@ -30,6 +30,7 @@
 #ifndef ABR_EVAL_H
 #define ABR_EVAL_H
 
+#include "abr/compare.h"
 #include "abr/deciders/algo.h"
 #include "abr/traces/corpus.h"
 #include "abr/emulator/emu.h"
@@ -92,6 +93,31 @@ int eval_run(struct eval_row *out, const char *policy, const struct algo_ctx *ct
              const struct video *video, const struct eval_cfg *cfg, struct err *e)
     __attribute__((warn_unused_result));
 void eval_row_free(struct eval_row *row);
+
+/* A session with a link, a video, a player and a viewer of its own, for example a recorded one. */
+struct eval_session {
+    const struct trace *trace; /* borrowed, as all of it */
+    const struct video *video;
+    struct emu_cfg emu;
+    struct qoe qoe;
+    uint64_t key;
+    int chunks;        /* after which the viewer leaves; at most those of the video */
+    const int *levels; /* (chunks) of the policy EVAL_RECORDED */
+};
+/* A policy that plays the levels that were played. */
+#define EVAL_RECORDED "recorded"
+
+/* The same over sessions. The policy chooses chunk 0, and it counts. No oracle. Each session has passed
+ * emu_check. */
+int eval_run_sessions(struct eval_row *out, const char *policy,
+                      const struct algo_ctx *ctx, const char *profile,
+                      const struct eval_session *sessions, int n,
+                      const struct eval_cfg *cfg, struct err *e)
+    __attribute__((warn_unused_result));
+
+/* What session i of a row showed, as a trial counts it; not clipped. Start-up is NaN without count_first.
+ */
+struct compare_session eval_values(const struct eval_row *row, int i);
 
 /* The ceiling of stalls that link_bound is about. */
 double eval_stall_ceiling(const struct qoe *k);

@@ -267,8 +267,8 @@ static int convert(int argc, char **argv)
          .group = "recorded sessions"},
         RECORDINGS_OPTIONS(sessions),
         {"rtt-ms", "MS",
-         "round-trip time that is left out of the throughput, in milliseconds; give it "
-         "to other commands, too",
+         "round-trip time to take out of each download, in milliseconds, as other "
+         "commands charge it",
          FIELD_TO(sessions.rtt_ms), .lo = 0, .hi = 10000, .group = "recorded sessions"},
         {"min-s", "S", "leave out sessions of a log that are shorter than S seconds",
          FIELD_TO(c.cfg.min_s), .lo = 0, .hi = 1e6},

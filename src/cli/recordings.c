@@ -20,7 +20,8 @@ enum { PATH_BYTES = 560 };
 
 struct recordings_cfg recordings_cfg_default(void)
 {
-    return (struct recordings_cfg){.least = RECORDED_LEAST, .max = 2000};
+    return (struct recordings_cfg){
+        .rtt_ms = emu_cfg_default().rtt_s * 1000, .least = RECORDED_LEAST, .max = 2000};
 }
 
 /* ---- paths ---- */

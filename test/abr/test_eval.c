@@ -384,8 +384,54 @@ TEST(baselines_on_the_hsdpa_test_traces)
     corpus_free(corpus);
 }
 
+/* Two sessions of their own: 2 of 3 chunks on a link of 8 Mbit/s, at the levels 1 and 0. */
+TEST(sessions_are_played_as_they_are)
+{
+    static const double ladder[] = {1000, 2000};
+    static const int levels[2][2] = {{0, 1}, {1, 1}};
+    struct err e = {0};
+    struct corpus *c = constant_links(2);
+    struct video *v = video_new(2, 3, 4, ladder, &e);
+    for (int i = 0; i < 6; i++)
+        v->bytes[i] = i % 2 ? 1000000 : 500000;
+    struct eval_cfg cfg = small_cfg();
+    cfg.emu.rtt_s = 0;
+    struct eval_session s[2];
+    for (int i = 0; i < 2; i++)
+        s[i] = (struct eval_session){.trace = c->traces[0],
+                                     .video = v,
+                                     .emu = cfg.emu,
+                                     .qoe = *qoe_standard(),
+                                     .chunks = 2,
+                                     .levels = levels[i]};
+    struct eval_row row;
+    struct algo_ctx ctx = {.seed = 5};
+    ck_assert_int_eq(eval_run_sessions(&row, EVAL_RECORDED, &ctx, "own", s, 2, &cfg, &e),
+                     0);
+    ck_assert_int_eq(row.n, 2);
+    /* 0.5 MB and 1 MB at 1 MB/s */
+    ck_assert_double_eq_tol(row.seen[0].startup_s, .5, 1e-9);
+    ck_assert_double_eq_tol(row.seen[1].startup_s, 1, 1e-9);
+    ck_assert_double_eq(row.seen[0].media_s, 8);
+    ck_assert_double_eq_tol(row.seen[0].switches_per_min, 60 / 8., 1e-9);
+    ck_assert_double_eq(row.seen[1].switches_per_min, 0);
+    ck_assert_double_eq_tol(row.bitrate_mbps, 1.75, 1e-9);
+    ck_assert_int_eq(row.link_bound, 0);
+    eval_row_free(&row);
+    /* viewers have weights of their own: the second one values pictures twice as much */
+    s[1].qoe.mu_quality *= 2;
+    ck_assert_int_eq(eval_run_sessions(&row, "fixed-0", &ctx, "own", s, 2, &cfg, &e), 0);
+    double start = s[0].qoe.mu_start * .5 / 2; /* per chunk */
+    ck_assert_double_eq_tol(row.trace_qoe[1] + start, 2 * (row.trace_qoe[0] + start),
+                            1e-9);
+    eval_row_free(&row);
+    video_free(v);
+    corpus_free(c);
+}
+
 SUITE_WITHIN(abr_eval, 60, one_trace_by_hand, stalls_are_counted,
              what_viewers_see_by_hand, shares_of_the_oracle,
              excluded_traces_are_passed_over, thread_count_changes_nothing,
              progress_is_told_and_can_stop, failures_are_told,
-             paired_intervals_see_through_the_traces, baselines_on_the_hsdpa_test_traces);
+             paired_intervals_see_through_the_traces, baselines_on_the_hsdpa_test_traces,
+             sessions_are_played_as_they_are);

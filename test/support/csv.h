@@ -4,7 +4,7 @@
 
 #include <stdio.h>
 
-enum { CSV_COLUMNS = 32 };
+enum { CSV_COLUMNS = 64 };
 
 struct csv {
     FILE *file;

@@ -100,7 +100,7 @@ static double transfer_s(const struct recorded_terms *t, const struct recorded_c
 
 static double rate_mbps(const struct recorded_terms *t, const struct recorded_chunk *c)
 {
-    return c->bytes * 8e-6 / transfer_s(t, c);
+    return c->bytes * 8e-6 / transfer_s(t, c) / emu_cfg_default().payload;
 }
 
 static void add_slot(struct trace *l, double seconds, double mbps)
@@ -196,7 +196,6 @@ struct emu_cfg recorded_emu(const struct recorded *r)
 {
     struct emu_cfg emu = emu_cfg_default();
     emu.rtt_s = r->terms.rtt_s;
-    emu.payload = 1;
     emu.buffer_max_s = fmax(r->terms.buffer_max_s, r->terms.chunk_s);
     return emu;
 }

@@ -5,7 +5,8 @@
  * max(download, b + L - b' + stall) after this one. Wall clocks are not used: they include pauses, in
  * which an emulated player does not pause either.
  *
- * Link. During a download the link carried bytes / (download - rtt). Between two downloads it was idle, and
+ * Link. During a download the link carried bytes / (download - rtt), divided by the emulator's payload,
+ * since a trace holds what the link carries in all (emu.h). Between two downloads it was idle, and
  * nothing was measured. Each idle moment gets the throughput of the download that is nearest in time: the
  * first half of a gap that of the download before, the second half that of the download behind. So no rate
  * appears that was not measured, and outages stay as long as they were seen to be. When a replay needs
@@ -14,8 +15,9 @@
  * What a replay cannot see: throughput that would have been another with other levels, a viewer who would
  * have left at another time, requests of other programs. replay_bias.h measures what follows from it.
  *
- * Round trips are part of the measured downloads. With rtt 0 they lower the throughput, for small chunks
- * more than for large ones. With rtt > 0 they are charged apart, at most 0.9 of a download.
+ * Round trips are part of the measured downloads. They are not reported, so rtt is an assumption. It is
+ * charged apart, at most 0.9 of a download: the level that was played takes as long as it took, others
+ * take the round trip and their own bytes.
  *
  * Video. Sizes are those that the player reported for the levels of the next chunk. A size that is not
  * known is the bitrate's, times what the fetched chunk had over its own bitrate. Behind the last chunk that

@@ -6,6 +6,7 @@
 #include "base/text.h"
 #include "cli/cmd.h"
 #include "cli/eval/eval_draws.h"
+#include "cli/eval/eval_recorded.h"
 #include "cli/eval/eval_routing.h"
 #include "cli/eval/eval_sessions.h"
 #include "cli/eval/eval_why.h"
@@ -42,6 +43,10 @@ struct work {
     uint64_t seed;
     int threads, draws, mu_draws, worst;
     bool count_first, quiet, routing;
+
+    struct recordings_cfg sessions; /* --sessions, if its data is set */
+    struct recordings recordings;
+    struct eval_session *recorded; /* (recordings.n) owned */
 
     struct corpus *corpus;
     struct video *video;
@@ -98,6 +103,7 @@ static int check_policies(struct work *w)
         if (place(w, name) != p)
             return opt_usage("eval", "policy %s is given twice", name);
         if (strcmp(name, "oracle") == 0) continue;
+        if (w->sessions.data && strcmp(name, EVAL_RECORDED) == 0) continue;
         struct err e = {0};
         struct algo a;
         const struct algo_ctx ctx = {w->seed, w->shipped};
@@ -161,8 +167,12 @@ static int play(struct work *w, struct err *e)
     int rc = 0;
     for (w->done = 0; w->done < rows && !rc; w->done++) {
         const struct setup_profile *profile = &w->profiles[w->done / w->policies.n];
-        rc = eval_run(&w->rows[w->done], w->policies.item[w->done % w->policies.n], &ctx,
-                      profile->name, &profile->qoe, w->corpus, w->video, &cfg, e);
+        const char *policy = w->policies.item[w->done % w->policies.n];
+        rc = w->recorded
+                 ? eval_run_sessions(&w->rows[w->done], policy, &ctx, profile->name,
+                                     w->recorded, w->recordings.n, &cfg, e)
+                 : eval_run(&w->rows[w->done], policy, &ctx, profile->name, &profile->qoe,
+                            w->corpus, w->video, &cfg, e);
     }
     progress_end(&w->progress);
     if (rc == EVAL_STOPPED) rc = err_set(e, ERR_IO, "stopped; there are no results");
@@ -293,6 +303,11 @@ static void put_over(struct out *o, const struct work *w, int profile,
     out_interval(o, "gap_closed", mean, lo, hi, 3);
 }
 
+static const char *set_name(const struct work *w)
+{
+    return w->recorded ? w->sessions.data : w->corpus->name;
+}
+
 static void put_row(struct out *o, const struct work *w, int profile, int policy)
 {
     const struct eval_row *r = row_of(w, profile, policy);
@@ -303,11 +318,10 @@ static void put_row(struct out *o, const struct work *w, int profile, int policy
               "link_bound=%d switches_per_min=%.2f startup_median_s=%.2f "
               "startup_p90_s=%.2f stall_s=%.4f switch_mbps=%.3f stalled=%.4f "
               "session_stall_s=%.2f",
-              r->policy, r->profile, w->corpus->name, r->n, r->mean_qoe, r->ci_lo,
-              r->ci_hi, r->bitrate_mbps, r->quality, r->stall_ratio,
-              r->stall_ratio_carried, r->link_bound, r->switches_per_min,
-              r->startup_median_s, r->startup_p90_s, r->stall_s, r->switch_mbps,
-              r->stalled, r->session_stall_s);
+              r->policy, r->profile, set_name(w), r->n, r->mean_qoe, r->ci_lo, r->ci_hi,
+              r->bitrate_mbps, r->quality, r->stall_ratio, r->stall_ratio_carried,
+              r->link_bound, r->switches_per_min, r->startup_median_s, r->startup_p90_s,
+              r->stall_s, r->switch_mbps, r->stalled, r->session_stall_s);
     if (r->trace_bound) out_real(o, "oracle_gap", r->oracle_gap, 4);
 
     struct gain gain = {0};
@@ -419,8 +433,22 @@ static void say_profile(struct out *o, const struct setup_profile *p)
     out_say(o, "%s", text);
 }
 
+/* Of recorded sessions. */
+static void say_recorded(struct out *o, const struct work *w)
+{
+    recordings_say(o, &w->recordings, w->sessions.data);
+    out_say(o,
+            "each session with its own link, video, buffer and profile, up to where its "
+            "viewer left; QoE: per chunk, by the session's weights");
+    say_gain(o, w);
+}
+
 static void say_setup(struct out *o, const struct work *w)
 {
+    if (w->recorded) {
+        say_recorded(o, w);
+        return;
+    }
     const char *first =
         w->count_first ? "chunk 0 counted" : "chunk 0 at level 1 and not counted";
     out_say(o, "%s: %d traces; video %s: %d chunks of %g s, quality by %s; %s",
@@ -452,7 +480,16 @@ static int eval_report(const struct work *w, struct out *o, struct err *e)
         for (int p = 0; p < w->policies.n; p++)
             put_row(o, w, i, p);
     if (w->gain) put_mean_gain(o, w);
-    return out_finish(o, e);
+    if (!w->recorded) return out_finish(o, e);
+    struct eval_recorded r = {.recordings = &w->recordings,
+                              .rows = w->rows,
+                              .n = w->policies.n,
+                              .seed = w->seed};
+    int rc = eval_recorded_compare(&r, o, e);
+    if (!rc) rc = out_finish(o, e);
+    if (!rc) eval_recorded_say(&r, o);
+    eval_recorded_free(&r);
+    return rc;
 }
 
 /* --trajectories and --report. */
@@ -548,6 +585,14 @@ static void name_explained(struct work *w)
         w->policies.item[w->policies.n++] = names[i];
 }
 
+/* The policies of --sessions without --policy. */
+static void name_recorded(struct work *w)
+{
+    for (int i = w->policies.n++; i > 0; i--)
+        w->policies.item[i] = w->policies.item[i - 1];
+    w->policies.item[0] = EVAL_RECORDED;
+}
+
 /* Exit code, or -1. */
 static int check_why(const struct work *w)
 {
@@ -627,11 +672,58 @@ static int check_draws(const struct work *w)
     return -1;
 }
 
+/* Options that sessions bring along. Exit code, or -1. */
+static int check_sessions(const struct work *w)
+{
+    const struct setup *s = &w->setup, usual = setup_default();
+    bool world = s->traces || s->part != usual.part || s->video || s->quality ||
+                 s->ladder.n || s->chunk_s > 0 || s->chunks || s->mu || s->weights.n ||
+                 s->no_wrap || s->buffer_s < usual.buffer_s ||
+                 s->buffer_s > usual.buffer_s;
+    if (!w->sessions.data) return -1;
+    if (world)
+        return opt_usage("eval",
+                         "--sessions brings links, videos, buffers and weights: it "
+                         "cannot be combined with --traces, --part, --video, "
+                         "--quality, --ladder, --chunk-s, --chunks, --weights, "
+                         "--mu, --buffer-s and --no-wrap");
+    if (w->gain || draws(w) || w->routing || w->why || w->exclude || w->page ||
+        w->trajectories)
+        return opt_usage("eval", "--sessions cannot be combined with --gain, --draws, "
+                                 "--mu-draws, --routing, --why, --exclude, --report and "
+                                 "--trajectories");
+    if (place(w, "oracle") >= 0)
+        return opt_usage("eval", "--sessions cannot score the oracle");
+    return -1;
+}
+
+/* Sessions, and the deciders of the arms that ran. */
+static int load_sessions(struct work *w, struct err *e)
+{
+    struct recordings *s = &w->recordings;
+    w->sessions.profiles = w->setup.profiles;
+    int rc = recordings_load(s, &w->sessions, e);
+    if (!rc) w->recorded = eval_recorded_sessions(s, w->setup.abandon, e);
+    if (!w->recorded) return rc ? rc : ERR_MEMORY;
+    for (int a = 0; a < s->arms; a++)
+        if (s->arm[a].known && *s->arm[a].policy && s->arm[a].n)
+            add_policy(w, s->arm[a].policy);
+    snprintf(w->profiles[0].name, sizeof w->profiles[0].name, "own");
+    w->profiles[0].qoe = s->at[0].terms.qoe;
+    w->n_profiles = 1;
+    w->count_first = true;
+    return 0;
+}
+
 static int eval_command(struct work *w)
 {
     struct err e = {0};
+    int wrong = check_sessions(w);
+    if (wrong >= 0) return wrong;
+    if (w->sessions.data && load_sessions(w, &e)) return cmd_fail("eval", &e);
     const char *otherwise = w->gain ? "papers" : w->routing ? "all" : "standard";
-    w->n_profiles = setup_profiles(w->profiles, &w->setup, otherwise, &e);
+    if (!w->recorded)
+        w->n_profiles = setup_profiles(w->profiles, &w->setup, otherwise, &e);
     if (w->n_profiles < 0) return opt_usage("eval", "%s: %s", e.field, e.detail);
     if (w->gain) {
         add_policy(w, w->gain);
@@ -650,10 +742,11 @@ static int eval_command(struct work *w)
     if (!o) return cmd_fail("eval", &e);
     code = OPT_EXIT_FAILED;
     if (read_excluded(w, &e)) goto out;
-    w->corpus = w->why ? NULL : setup_corpus(&w->setup, &e); /* eval_why finds its own */
-    if (!w->corpus && !w->why) goto out;
-    w->video = setup_video(&w->setup, &e);
-    if (!w->video) goto out;
+    /* eval_why finds its own */
+    w->corpus = w->why || w->recorded ? NULL : setup_corpus(&w->setup, &e);
+    if (!w->corpus && !w->why && !w->recorded) goto out;
+    w->video = w->recorded ? NULL : setup_video(&w->setup, &e);
+    if (!w->video && !w->recorded) goto out;
     interrupt_catch();
     if (play_and_report(w, o, &e)) goto out;
     code = OPT_EXIT_DONE;
@@ -665,8 +758,11 @@ out:
 
 int cmd_eval(int argc, char **argv)
 {
-    struct work w = {
-        .setup = setup_default(), .seed = 1, .threads = pool_cpus(), .worst = 5};
+    struct work w = {.setup = setup_default(),
+                     .sessions = recordings_cfg_default(),
+                     .seed = 1,
+                     .threads = pool_cpus(),
+                     .worst = 5};
     struct err absent = {0};
     bool shipped = !home_find(w.shipped_path, HOME_POLICY, &absent);
     if (shipped) w.shipped = w.shipped_path;
@@ -681,6 +777,11 @@ int cmd_eval(int argc, char **argv)
          "mpc, mpc-default, mpc-tail, fugu, hold, "
          "oracle, moe, moe:FILE",
          FIELD_TO(w.policies)},
+        {"sessions", "DATA",
+         "play the sessions that a daemon recorded, from its data folder or a backup, "
+         "each with its own link, video, buffer and profile; --profile then chooses "
+         "sessions. The policy 'recorded' plays what was played",
+         FIELD_TO(w.sessions.data)},
         SETUP_OPTIONS(w.setup),
         {"count-first", NULL,
          "let the policy choose the level of chunk 0, and count its reward",
@@ -737,6 +838,7 @@ int cmd_eval(int argc, char **argv)
          "columns to add to --trajectories: obs (observations), probs (probabilities of "
          "the levels)",
          FIELD_TO(w.detail)},
+        RECORDINGS_OPTIONS(w.sessions),
         OPT_QUIET(w.quiet),
         OUT_WIDE(w.out),
         OUT_OPTIONS(w.out),
@@ -758,6 +860,7 @@ int cmd_eval(int argc, char **argv)
             "abrd eval --policy buffer,mpc,oracle --profile all\n"
             "abrd eval --policy moe,mpc,oracle --report scores.html\n"
             "abrd eval --policy moe --trajectories moe.jsonl --detail obs,probs\n"
+            "abrd eval --sessions /var/lib/abrd --policy recorded,moe,mpc\n"
             "abrd eval --policy moe --draws 200\n"
             "abrd eval --why 3g-commute-04 --count-first\n"
             "abrd eval --policy moe:old.safetensors,moe:new.safetensors --routing\n"
@@ -773,10 +876,15 @@ int cmd_eval(int argc, char **argv)
                 w.why ? "explained" : "scored", absent.field, *absent.field ? ": " : "",
                 absent.detail);
     if (w.why && w.policies.item[0] == first_default) name_explained(&w);
+    if (w.sessions.data && w.policies.item[0] == first_default) name_recorded(&w);
+    /* taken out of the measured downloads, and charged again */
+    w.sessions.rtt_ms = w.setup.rtt_ms;
     int code = eval_command(&w);
     for (int i = 0; w.rows && i < w.policies.n * w.n_profiles; i++)
         eval_row_free(&w.rows[i]);
     free(w.rows);
+    free(w.recorded);
+    recordings_free(&w.recordings);
     free(w.excluded);
     free(w.exclude_text);
     video_free(w.video);
