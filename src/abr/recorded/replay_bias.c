@@ -3,9 +3,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "base/rng.h"
-
-static const double LEVEL = .95;
+static const double Z = 1.959964; /* of the normal distribution, two-sided 0.05 */
 
 double replay_bias_clip(double value, enum compare_figure figure)
 {
@@ -63,25 +61,50 @@ static int group_sessions(struct groups *g, const struct replay_bias_in *in, int
     return 0;
 }
 
-/* draw NULL: the sample itself. */
-static void figures(double *predicted, double *observed, const struct groups *g,
-                    struct rng *draw)
+/* What session i of group k adds to the two figures: each is the sum over all sessions. */
+static void shares(double *predicted, double *observed, const struct groups *g, int k,
+                   int i)
 {
-    double y[3] = {0}, diff = 0;
-    for (int k = 0; k < 3; k++)
-        for (int i = 0; i < g->n[k]; i++) {
-            int at = draw ? (int)rng_below(draw, (uint32_t)g->n[k]) : i;
-            y[k] += g->of[k][at].y;
-            diff += g->of[k][at].diff;
-        }
-    *predicted = diff / predicts_on(g);
-    *observed = y[1] / g->n[1] - y[0] / g->n[0];
+    const struct replayed *r = &g->of[k][i];
+    *predicted = r->diff / predicts_on(g);
+    *observed = k == 2 ? 0 : k == 1 ? r->y / g->n[1] : -r->y / g->n[0];
 }
 
-static struct stats_interval percentiles(double mean, const double *x, int n)
+/* The sum of the shares, and its variance. */
+struct spread {
+    double sum, variance;
+};
+
+static void spread_add(struct spread *s, double sum, double squares, int n)
 {
-    return (struct stats_interval){mean, stats_percentile(x, n, (1 - LEVEL) / 2),
-                                   stats_percentile(x, n, (1 + LEVEL) / 2)};
+    s->sum += sum;
+    if (n > 1) s->variance += n * fmax(squares - sum * sum / n, 0) / (n - 1);
+}
+
+static void spread_groups(struct spread out[3], const struct groups *g)
+{
+    for (int k = 0; k < 3; k++) {
+        double sum[3] = {0}, squares[3] = {0};
+        for (int i = 0; i < g->n[k]; i++) {
+            double x[3];
+            shares(&x[0], &x[1], g, k, i);
+            x[2] = x[0] - x[1];
+            for (int j = 0; j < 3; j++) {
+                sum[j] += x[j];
+                squares[j] += x[j] * x[j];
+            }
+        }
+        for (int j = 0; j < 3; j++)
+            spread_add(&out[j], sum[j], squares[j], g->n[k]);
+    }
+}
+
+static struct stats_interval interval_of(const struct spread *s, int least)
+{
+    /* Student's quantile, its first term in 1 / freedom */
+    double t = Z + (Z * Z * Z + Z) / (4.0 * (least > 1 ? least - 1 : 1));
+    double width = t * sqrt(s->variance);
+    return (struct stats_interval){s->sum, s->sum - width, s->sum + width};
 }
 
 int replay_bias(struct replay_bias *out, const struct replay_bias_in *in, int arm,
@@ -92,33 +115,19 @@ int replay_bias(struct replay_bias *out, const struct replay_bias_in *in, int ar
     struct groups g = {.n = {0}};
     int rc = group_sessions(&g, in, arm, e);
     if (rc) return rc;
-    size_t rounds = (size_t)in->resamples;
-    double *x = calloc(3 * rounds, sizeof *x);
-    if (!x) {
-        rc = err_set(e, ERR_MEMORY, "no memory for %d resamples", in->resamples);
-        goto out;
-    }
     out->sessions[0] = g.n[0];
     out->sessions[1] = g.n[1];
-    bool ran = g.n[0] >= REPLAY_BIAS_LEAST && g.n[1] >= REPLAY_BIAS_LEAST;
-    out->predicts = predicts_on(&g) >= REPLAY_BIAS_LEAST;
+    int least = g.n[0] < g.n[1] ? g.n[0] : g.n[1], used = predicts_on(&g);
+    bool ran = least >= REPLAY_BIAS_LEAST;
+    out->predicts = used >= REPLAY_BIAS_LEAST;
     out->known = ran && out->predicts;
-    struct rng draw;
-    rng_init(&draw, in->seed, (uint64_t)arm);
-    for (size_t i = 0; i < rounds; i++) {
-        figures(&x[i], &x[rounds + i], &g, &draw);
-        x[2 * rounds + i] = x[i] - x[rounds + i];
-    }
-    double predicted, observed;
-    figures(&predicted, &observed, &g, NULL);
-    if (ran) out->observed = percentiles(observed, x + rounds, in->resamples);
-    if (out->predicts) out->predicted = percentiles(predicted, x, in->resamples);
-    if (out->known)
-        out->bias = percentiles(predicted - observed, x + 2 * rounds, in->resamples);
-out:
-    free(x);
+    struct spread s[3] = {{0, 0}};
+    spread_groups(s, &g);
+    if (out->predicts) out->predicted = interval_of(&s[0], used);
+    if (ran) out->observed = interval_of(&s[1], least);
+    if (out->known) out->bias = interval_of(&s[2], least);
     free(g.of[0]);
-    return rc;
+    return 0;
 }
 
 struct replay_bias replay_bias_worst(const struct replay_bias *of, int n)

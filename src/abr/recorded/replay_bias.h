@@ -14,9 +14,10 @@
  * A prediction is wrong by what a replay cannot see (recorded.h). Nobody knows that of an arm that never
  * ran, but it is measured for those that did.
  *
- * Intervals: percentile bootstrap, at the level of 95 %. Sessions are resampled within their arms, and each
- * resample serves all three figures, since they are of the same sessions. They hold at one look, unlike
- * those of compare.h. Values are clipped as compare.h clips them, by the caller.
+ * Intervals, 95 %: all three are sums of one share per session, x_i. Arms are strata of sizes n_k, so the
+ * variance of a sum is sum_k n_k var_k(x), and that of the bias knows that both figures are of the same
+ * sessions. Student's quantile with the smaller arm's n - 1. They hold at one look, unlike those of
+ * compare.h. The caller clips values as compare.h does.
  *
  * Errors: ERR_MEMORY. Threads: pure functions. */
 #ifndef ABR_REPLAY_BIAS_H
@@ -34,8 +35,6 @@ struct replay_bias_in {
     const int *arm;  /* (n) 0 .. COMPARE_ARMS - 1; -1: in no arm, not used */
     const double *y; /* (n) observed; NaN: not known */
     const double *p[REPLAY_BIAS_ARMS]; /* (n) replayed; NULL: the player's own rules */
-    int resamples;
-    uint64_t seed;
 };
 
 struct replay_bias {

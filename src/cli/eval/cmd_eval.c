@@ -481,10 +481,8 @@ static int eval_report(const struct work *w, struct out *o, struct err *e)
             put_row(o, w, i, p);
     if (w->gain) put_mean_gain(o, w);
     if (!w->recorded) return out_finish(o, e);
-    struct eval_recorded r = {.recordings = &w->recordings,
-                              .rows = w->rows,
-                              .n = w->policies.n,
-                              .seed = w->seed};
+    struct eval_recorded r = {
+        .recordings = &w->recordings, .rows = w->rows, .n = w->policies.n};
     int rc = eval_recorded_compare(&r, o, e);
     if (!rc) rc = out_finish(o, e);
     if (!rc) eval_recorded_say(&r, o);

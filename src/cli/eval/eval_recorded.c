@@ -7,7 +7,7 @@
 
 #include "abr/recorded/replay_bias.h"
 
-enum { RESAMPLES = 2000, FIGURES = COMPARE_WATCHED };
+enum { FIGURES = COMPARE_WATCHED };
 
 struct replay_bias_figures {
     struct replay_bias at[FIGURES];
@@ -102,11 +102,8 @@ static int compare_line(struct eval_recorded_line *line, const struct eval_recor
     line->of = calloc(1, sizeof *line->of);
     if (!line->of) return err_set(e, ERR_MEMORY, "no memory for the bias");
     for (int f = 0; f < FIGURES && !rc; f++) {
-        struct replay_bias_in in = {.n = s->n,
-                                    .arm = v->arm,
-                                    .y = v->y + (size_t)f * (size_t)s->n,
-                                    .resamples = RESAMPLES,
-                                    .seed = r->seed};
+        struct replay_bias_in in = {
+            .n = s->n, .arm = v->arm, .y = v->y + (size_t)f * (size_t)s->n};
         in.p[0] = s->arms ? played(r, v, s->arm[0].policy, f) : NULL;
         in.p[at] = played(r, v, line->policy, f);
         rc = replay_bias(&line->of->at[f], &in, at, e);

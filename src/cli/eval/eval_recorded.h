@@ -25,7 +25,6 @@ struct eval_recorded {
     const struct recordings *recordings;
     const struct eval_row *rows; /* (n) a policy each */
     int n;
-    uint64_t seed;
     struct eval_recorded_line {
         const char *policy; /* borrowed */
         int arm;            /* -1: has not run */

@@ -2,6 +2,7 @@
 
 #include "base/pool.h"
 #include "base/stats.h"
+#include "lab/trials/replay_sim.h"
 #include "lab/trials/trial_sim.h"
 
 #include <math.h>
@@ -192,6 +193,98 @@ static int bad_arm(struct lab_task *t, const struct trial_sim_pool *pool,
     return rc;
 }
 
+/* ---- the bias of replays ---- */
+
+static const double CROWDED =
+    0.8; /* a download of the highest level takes 1.8 times as long */
+
+struct replays {
+    struct replay_sim_cfg cfg;
+    struct replay_bias (*out)[REPLAY_SIM_FIGURES]; /* (trials) owned */
+    int from;
+};
+
+static int replays_one(void *ctx, int i, struct err *e)
+{
+    struct replays *r = ctx;
+    return replay_sim_run(r->out[r->from + i], &r->cfg, (uint64_t)(r->from + i), e);
+}
+
+static void replays_rows(struct lab_task *t, const struct replays *r, int trials,
+                         const char *links)
+{
+    double bias[REPLAY_SIM_FIGURES], difference[REPLAY_SIM_FIGURES], least = 1;
+    replay_sim_truth(bias, difference, &r->cfg);
+    const char *control = r->cfg.own ? "the player's own" : "replayed";
+    for (int f = 0; f < REPLAY_SIM_FIGURES; f++) {
+        int covered = 0;
+        double mean = 0, width = 0;
+        for (int i = 0; i < trials; i++) {
+            const struct replay_bias *b = &r->out[i][f];
+            covered += b->known && b->bias.lo <= bias[f] && b->bias.hi >= bias[f];
+            mean += b->bias.mean / trials;
+            width += (b->bias.hi - b->bias.lo) / 2 / trials;
+        }
+        int digits = compare_kinds[f].digits + 1;
+        report_row(t->report);
+        report_cell(t->report, "links", "%s", links);
+        report_cell(t->report, "control", "%s", control);
+        report_cell(t->report, "figure", "%s", compare_kinds[f].name);
+        report_real(t->report, "difference", difference[f], digits);
+        report_real(t->report, "bias", bias[f], digits);
+        report_real(t->report, "mean of its estimates", mean, digits);
+        report_real(t->report, "half width", width, digits);
+        report_real(t->report, "covered", (double)covered / trials, 3);
+        least = fmin(least, (double)covered / trials);
+    }
+    char what[128];
+    snprintf(what, sizeof what, "replays, %s, control %s: least coverage of the bias",
+             links, control);
+    report_check(t->report, what, least, 0.93, 1);
+}
+
+static int replays_play(struct lab_task *t, const struct replay_sim_pool *pool, bool own,
+                        int trials, const char *links, struct err *e)
+{
+    struct replays r = {.cfg = {.pool = pool,
+                                .own = own,
+                                .sessions = (int)lab_int(t, "replayed"),
+                                .seed = t->seed},
+                        .out = calloc((size_t)trials, sizeof *r.out)};
+    int rc = r.out ? 0 : err_set(e, ERR_MEMORY, "no memory for %d trials", trials);
+    for (r.from = 0; r.from < trials && !rc; r.from += CHUNK) {
+        int n = trials - r.from < CHUNK ? trials - r.from : CHUNK;
+        if (lab_progress(t, (double)r.from / trials, "replays")) rc = LAB_STOPPED;
+        if (!rc) rc = pool_try(n, t->threads, replays_one, &r, e);
+    }
+    if (!rc) replays_rows(t, &r, trials, links);
+    free(r.out);
+    return rc;
+}
+
+/* How far predictions of replays are off, with and without congestion that they cannot see. */
+static int replays_all(struct lab_task *t, const char *name[2], int trials, struct err *e)
+{
+    int rc = 0, n = (int)lab_int(t, "viewers");
+    report_table(t->report,
+                 "Replays: the bias of predictions, and how often its interval "
+                 "covers it");
+    for (int crowded = 0; crowded < 2 && !rc; crowded++) {
+        struct replay_sim_pool pool;
+        const char *links = crowded ? "congested by high levels" : "as recorded";
+        lab_part(t, .8 + .1 * crowded, .83 + .1 * crowded);
+        if (lab_progress(t, 0, "replays")) return LAB_STOPPED;
+        rc = replay_sim_pool(&pool, name, n, crowded ? CROWDED : 0, t->seed, e);
+        for (int own = 0; own < 2 && !rc; own++) {
+            lab_part(t, .83 + .1 * crowded + .035 * own,
+                     .865 + .1 * crowded + .035 * own);
+            rc = replays_play(t, &pool, own, trials, links, e);
+        }
+        replay_sim_pool_free(&pool);
+    }
+    return rc;
+}
+
 /* ---- all ---- */
 
 static int trial_all(struct lab_task *t, const struct trial_sim_pool pool[2],
@@ -202,18 +295,19 @@ static int trial_all(struct lab_task *t, const struct trial_sim_pool pool[2],
     report_text(r, "Emulated viewers on generated links of all kinds, whose truth is "
                    "known. Every trial is looked at after every session.");
     report_table(r, "A/A: share of trials with a false alarm at any look");
-    lab_part(t, .05, .25);
+    lab_part(t, .05, .2);
     int rc = alike(t, &pool[1], .5, trials, sessions, e);
-    lab_part(t, .25, .4);
+    lab_part(t, .2, .35);
     if (!rc) rc = alike(t, &pool[1], .1, trials, sessions, e);
     report_table(r, "A/B: coverage at all looks, and sessions until a decision");
-    lab_part(t, .4, .8);
+    lab_part(t, .35, .7);
     if (!rc) rc = apart(t, &pool[0], &pool[1], trials, e);
     report_table(r, "A bad arm: stalls twice as frequent");
-    lab_part(t, .8, .9);
+    lab_part(t, .7, .75);
     if (!rc) rc = bad_arm(t, &pool[1], name[1], trials, true, e);
-    lab_part(t, .9, 1);
+    lab_part(t, .75, .8);
     if (!rc) rc = bad_arm(t, &pool[0], name[0], trials, false, e);
+    if (!rc) rc = replays_all(t, name, trials, e);
     return rc;
 }
 
@@ -239,6 +333,10 @@ static const struct lab_option OPTIONS[] = {
                "sessions of an A/A trial"),
     LAB_NUMBER(LAB_INT, "pool", "N", 4000, 1500, 200, 1000000,
                "emulated sessions of each algorithm"),
+    LAB_NUMBER(LAB_INT, "viewers", "N", 2000, 400, 50, 1000000,
+               "emulated viewers whose sessions are replayed"),
+    LAB_NUMBER(LAB_INT, "replayed", "N", 400, 200, 100, 1000000,
+               "sessions of a trial that are replayed"),
     {"control", "ALGO", "algorithm of the control", LAB_TEXT, .text = "hyb"},
     {"treatment", "ALGO", "algorithm of the treatment", LAB_TEXT, .text = "hold"},
     {0},

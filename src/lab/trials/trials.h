@@ -7,6 +7,8 @@
  *   A/B         two algorithms: coverage at all looks; sessions until the interval leaves out 0, divided
  *               by those of a fixed-size test with power 0.8 that knows difference and deviations
  *   a bad arm   stalls twice as frequent: sessions of the arm until the guard rail stops it
+ *   replays     predicted differences of two algorithms on recorded sessions, with and without congestion
+ *               that a replay cannot see (replay_sim.h): the bias, and how often its interval covers it
  *
  * Threads: see lab.h. */
 #ifndef LAB_TRIALS_H

@@ -18,8 +18,7 @@ static struct replay_bias_in by_hand(void)
         old[i] = 1;
         new[i] = 3;
     }
-    return (struct replay_bias_in){
-        .n = N, .arm = arm, .y = y, .p = {old, new}, .resamples = 200, .seed = 1};
+    return (struct replay_bias_in){.n = N, .arm = arm, .y = y, .p = {old, new}};
 }
 
 TEST(differences_by_hand)
@@ -32,6 +31,14 @@ TEST(differences_by_hand)
     ck_assert_double_eq_tol(b.observed.mean, 3, 1e-12);
     ck_assert_double_eq_tol(b.bias.mean, -1, 1e-12);
     ck_assert_double_eq_tol(b.bias.lo, -1, 1e-12); /* nothing varies */
+
+    y[0] =
+        2; /* one session of the control saw 2: variance of y 0.025, and of its mean 0.025 / 40 */
+    ck_assert_int_eq(replay_bias(&b, &in, 1, NULL), 0);
+    ck_assert_double_eq_tol(b.observed.mean, 3 - 1 / 40., 1e-12);
+    ck_assert_double_eq_tol(b.observed.hi - b.observed.mean, 2.0215 * sqrt(.025 / 40),
+                            1e-4);
+    y[0] = 1;
 
     in.p[0] = NULL; /* the player's own: over its 40 sessions, 3 - 1 */
     new[1] = 100;   /* of a session of the arm: not used */
@@ -99,12 +106,7 @@ TEST(intervals_cover)
             y[i] = link + (arm[i] ? 1.5 : 0);
         }
         struct replay_bias b;
-        struct replay_bias_in in = {.n = N,
-                                    .arm = arm,
-                                    .y = y,
-                                    .p = {old, new},
-                                    .resamples = 400,
-                                    .seed = (uint64_t)t};
+        struct replay_bias_in in = {.n = N, .arm = arm, .y = y, .p = {old, new}};
         ck_assert_int_eq(replay_bias(&b, &in, 1, NULL), 0);
         covered += b.bias.lo <= -.5 && b.bias.hi >= -.5;
     }

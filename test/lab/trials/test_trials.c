@@ -10,6 +10,8 @@ static void small(struct labs_run *r, int threads)
     labs_set(r, "trials", 20);
     labs_set(r, "sessions", 200);
     labs_set(r, "pool", 200);
+    labs_set(r, "viewers", 60);
+    labs_set(r, "replayed", 120);
     r->task.threads = threads;
     r->task.seed = 3;
 }
@@ -19,11 +21,12 @@ TEST(it_measures_all_kinds_of_trials)
     struct labs_run r;
     small(&r, 2);
     labs_go(&r, 0);
-    ck_assert_int_eq(report_tables(r.task.report), 3);
+    ck_assert_int_eq(report_tables(r.task.report), 4);
     ck_assert_int_eq(report_rows(r.task.report, 0), 2);
     ck_assert_int_eq(report_rows(r.task.report, 1), 3);
     ck_assert_int_eq(report_rows(r.task.report, 2), 2);
-    ck_assert_int_eq(report_checks(r.task.report), 11);
+    ck_assert_int_eq(report_rows(r.task.report, 3), 20); /* two links, two controls */
+    ck_assert_int_eq(report_checks(r.task.report), 15);
     labs_end(&r);
 }
 
