@@ -1,7 +1,9 @@
 /* abrd trial: look at the trial of a running daemon, begin one, promote an arm, roll back. */
 #include "abr/compare.h"
+#include "base/pool.h"
 #include "cli/ask.h"
 #include "cli/cmd.h"
+#include "cli/eval/eval_recorded.h"
 #include "cli/opt.h"
 #include "cli/out.h"
 #include "cli/page.h"
@@ -247,13 +249,17 @@ static int trial_show(int argc, char **argv)
     struct ask_cfg cfg = {.url = ASK_URL};
     struct out_cfg rows = {0};
     bool networks = false;
-    const char *page = NULL;
+    const char *page = NULL, *data = NULL;
     const struct field opts[] = {
         ASK_OPTIONS(cfg),
         {"networks", NULL, "also by kind of network, as known before each session",
          FIELD_TO(networks)},
         {"report", "FILE", "write a page to FILE (.html, with .csv and .json beside it)",
          FIELD_TO(page)},
+        {"data", "DATA",
+         "also replay the trial's sessions, from the daemon's data folder or a backup: "
+         "predicted and observed differences, and the bias of replays",
+         FIELD_TO(data)},
         OUT_OPTIONS(rows),
         {0}};
     const struct opt_cmd cmd = {
@@ -269,6 +275,8 @@ static int trial_show(int argc, char **argv)
         .example = "abrd trial show\nabrd trial show --report trial.html --networks"};
     int at = opt_parse(&cmd, argc, argv);
     if (at < 0) return opt_status(at);
+    int short_of = data ? cmd_blas("trial show", pool_cpus()) : 0;
+    if (short_of) return short_of;
     struct err e = {0};
     struct csv flow = {0}, figures = {0};
     struct out *o = out_new(&rows, &e);
@@ -280,6 +288,7 @@ static int trial_show(int argc, char **argv)
         rc = out_finish(o, &e);
     }
     if (!rc && page) rc = show_page(page, &flow, &figures, &e);
+    if (!rc && data) rc = eval_recorded_trial(o, data, csv_cell(&flow, 1, "trial"), &e);
     csv_free(&flow);
     csv_free(&figures);
     out_free(o);

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "abr/recorded/replay_bias.h"
+#include "base/pool.h"
 
 enum { FIGURES = COMPARE_WATCHED };
 
@@ -280,4 +281,51 @@ void eval_recorded_say(const struct eval_recorded *r, struct out *o)
         if (r->line[i].arm < 0) say_other(r, &r->line[i], o);
     if (ran && others)
         out_say(o, "The bias of another policy may be another: start a trial to know.");
+}
+
+/* ---- a trial's report ---- */
+
+/* rows: (COMPARE_ARMS) */
+static int play_arms(struct eval_row *rows, int *n, const struct recordings *s,
+                     const struct eval_session *sessions, struct err *e)
+{
+    const struct algo_ctx ctx = {.seed = 1};
+    struct eval_cfg cfg = eval_cfg_default();
+    cfg.threads = pool_cpus();
+    cfg.resamples = 0;
+    int rc = 0;
+    for (int a = 0; a < s->arms && !rc; a++) {
+        const char *policy = s->arm[a].policy;
+        if (!s->arm[a].known || !*policy) continue;
+        rc = eval_run_sessions(&rows[*n], policy, &ctx, s->arm[a].name, sessions, s->n,
+                               &cfg, e);
+        if (!rc) (*n)++;
+    }
+    return rc;
+}
+
+int eval_recorded_trial(struct out *o, const char *data, const char *trial, struct err *e)
+{
+    struct recordings s;
+    struct recordings_cfg cfg = recordings_cfg_default();
+    struct eval_row rows[COMPARE_ARMS] = {{0}};
+    int n = 0;
+    cfg.data = data;
+    cfg.trial = trial;
+    int rc = recordings_load(&s, &cfg, e);
+    if (rc) return rc;
+    struct eval_session *sessions = eval_recorded_sessions(&s, false, e);
+    rc = sessions ? play_arms(rows, &n, &s, sessions, e) : ERR_MEMORY;
+    struct eval_recorded r = {.recordings = &s, .rows = rows, .n = n};
+    if (!rc) rc = eval_recorded_compare(&r, NULL, e);
+    if (!rc) {
+        recordings_say(o, &s, data);
+        eval_recorded_say(&r, o);
+    }
+    eval_recorded_free(&r);
+    for (int i = 0; i < n; i++)
+        eval_row_free(&rows[i]);
+    free(sessions);
+    recordings_free(&s);
+    return rc;
 }

@@ -40,4 +40,9 @@ int eval_recorded_compare(struct eval_recorded *r, struct out *o, struct err *e)
 void eval_recorded_say(const struct eval_recorded *r, struct out *o);
 void eval_recorded_free(struct eval_recorded *r);
 
+/* Predicted against observed differences of the arms that ran, as lines for people. trial NULL: as
+ * recordings.h finds it. */
+int eval_recorded_trial(struct out *o, const char *data, const char *trial, struct err *e)
+    __attribute__((warn_unused_result));
+
 #endif
