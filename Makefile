@@ -567,7 +567,8 @@ install-program: all man # without the library: for images
 	$(B)/abrd completion zsh > $(D)/share/zsh/site-functions/_abrd
 	@mkdir -p $(D)/lib/systemd/system
 	sed 's,/usr/local/bin/,$(PREFIX)/bin/,' deploy/abrd.service > $(D)/lib/systemd/system/abrd.service
-	install -m 644 deploy/abrd.socket $(D)/lib/systemd/system/abrd.socket
+	sed 's,/usr/local/bin/,$(PREFIX)/bin/,' deploy/abrd-retrain.service > $(D)/lib/systemd/system/abrd-retrain.service
+	install -m 644 deploy/abrd.socket deploy/abrd-retrain.timer $(D)/lib/systemd/system
 	install -D -m 644 web/tools/make-media.sh $(D)/share/doc/abrd/make-media.sh
 	@for f in abrd.conf nginx.conf haproxy.cfg alerts.yml grafana.json; do \
 	    install -D -m 644 deploy/$$f $(D)/share/doc/abrd/$$f || exit 1; done

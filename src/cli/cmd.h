@@ -48,6 +48,7 @@ int cmd_doctor(int argc, char **argv);
 int cmd_policy(int argc, char **argv);
 int cmd_serve(int argc, char **argv);
 int cmd_train(int argc, char **argv);
+int cmd_retrain(int argc, char **argv);
 int cmd_video(int argc, char **argv);
 /* table: the commands to complete. */
 int cmd_completion(const struct cmd_sub *table, int argc, char **argv);

@@ -12,6 +12,7 @@ static const struct cmd_sub commands[] = {
     {"doctor", "check whether abrd serve would work with the same options", cmd_doctor},
     {"backup", "copy the data folder of a daemon, which may be running", cmd_backup},
     {"train", "train a policy with PPO", cmd_train},
+    {"retrain", "train the published weights on with a daemon's own sessions", cmd_retrain},
     {"lab", "reproduce experiments of papers; compute the cost of a cluster", cmd_lab},
     {"policy", "show, join, import and merge policy files", cmd_policy},
     {"trace", "check, convert, generate and compare traces", cmd_trace},

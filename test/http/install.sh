@@ -13,7 +13,8 @@ at=$dir/opt/abrd
 
 for f in bin/abrd share/man/man8/abrd.8 share/man/man8/abrd-serve.8 share/abrd/web/openapi.json \
     share/abrd/deploy/policy/moe.safetensors share/bash-completion/completions/abrd \
-    share/zsh/site-functions/_abrd lib/systemd/system/abrd.service lib/systemd/system/abrd.socket share/doc/abrd/abrd.conf \
+    share/zsh/site-functions/_abrd lib/systemd/system/abrd.service lib/systemd/system/abrd.socket \
+    lib/systemd/system/abrd-retrain.service lib/systemd/system/abrd-retrain.timer share/doc/abrd/abrd.conf \
     include/abrd/policy.h lib/libabrd.a lib/pkgconfig/abrd.pc share/doc/abrd/play.c; do
     ok "$f" test -s "$at/$f"
 done
@@ -41,6 +42,8 @@ ok 'a page for every command' bash -c \
     done"
 ok 'the unit starts what is installed' grep -q '^ExecStart=/opt/abrd/bin/abrd serve' \
     "$at/lib/systemd/system/abrd.service"
+ok 'the retraining, too' grep -q '^ExecStart=/opt/abrd/bin/abrd retrain --data /var/lib/abrd' \
+    "$at/lib/systemd/system/abrd-retrain.service"
 ok 'no folder of this build is left in a text' bash -c "! grep -rIl '$dir' '$at'"
 
 # from elsewhere, with its own files beside it

@@ -19,6 +19,13 @@ sed "s,/usr/local/bin/abrd,$PWD/build/abrd," deploy/abrd.service >"$work/abrd.se
 said=$(systemd-analyze verify --man=no "$work/abrd.service" 2>&1 | grep abrd.service)
 [ -z "$said" ]
 check $? "systemd-analyze verify: $said"
+sed "s,/usr/local/bin/abrd,$PWD/build/abrd," deploy/abrd-retrain.service >"$work/abrd-retrain.service"
+cp deploy/abrd-retrain.timer "$work"
+said=$(systemd-analyze verify --man=no "$work"/abrd-retrain.* 2>&1 | grep abrd-retrain)
+[ -z "$said" ]
+check $? "systemd-analyze verify of the retraining: $said"
+said=$(systemd-analyze security --offline=true --threshold=15 "$work/abrd-retrain.service" 2>&1)
+check $? "systemd-analyze security of the retraining: $(tail -n 1 <<<"$said")"
 said=$(systemd-analyze security --offline=true --threshold=15 "$work/abrd.service" 2>&1)
 check $? "systemd-analyze security: $(tail -n 1 <<<"$said")"
 tail -n 1 <<<"$said"

@@ -12,6 +12,7 @@
 #include "cli/out.h"
 #include "cli/override.h"
 #include "cli/progress.h"
+#include "cli/recordings.h"
 #include "cli/setup.h"
 #include "cli/train/train_curve.h"
 #include "cli/train/train_page.h"
@@ -35,6 +36,7 @@ struct work {
     double checkpoint_s;
     bool quiet;
     struct override override;
+    struct recordings_cfg sessions;   /* --sessions, if its data is set */
     char changes[RECIPE_FIELDS_TEXT]; /* of the recipe, as text */
     char resumed[RECIPE_FIELDS_TEXT]; /* the same, split */
 
@@ -42,6 +44,8 @@ struct work {
     int n_corpora;
     struct corpus *corpora[WORLDS_CORPORA];
     uint32_t traces_crc;
+    struct recordings recordings;
+    struct corpus own; /* their links, borrowed */
     struct video *video;
     struct worlds *worlds;
     struct recipe_world world;
@@ -62,13 +66,29 @@ struct work {
 
 /* ---- traces, video, teachers */
 
+/* Links of recorded sessions, as a corpus. */
+static int load_sessions(struct work *w, struct err *e)
+{
+    struct recordings *s = &w->recordings;
+    int rc = w->sessions.data ? recordings_load(s, &w->sessions, e) : 0;
+    if (rc || !w->sessions.data) return rc;
+    snprintf(w->own.name, sizeof w->own.name, "own");
+    w->own.traces = calloc((size_t)s->n, sizeof *w->own.traces);
+    if (!w->own.traces) return err_set(e, ERR_MEMORY, "no memory for %d links", s->n);
+    for (int i = 0; i < s->n; i++)
+        w->own.traces[w->own.n++] = s->at[i].link;
+    w->corpora[w->n_corpora++] = &w->own;
+    return 0;
+}
+
 static int load_traces(struct work *w, struct err *e)
 {
     enum corpus_part part;
     int rc = setup_part(&part, w->part, e);
     if (rc) return rc;
-    if (w->traces.n > WORLDS_CORPORA)
-        return err_field(e, ERR_FULL, "--traces", "more than %d folders", WORLDS_CORPORA);
+    int most = WORLDS_CORPORA - (w->sessions.data != NULL);
+    if (w->traces.n > most)
+        return err_field(e, ERR_FULL, "--traces", "more than %d folders", most);
 
     uint32_t crc = 0;
     for (int i = 0; i < w->traces.n; i++) {
@@ -77,8 +97,10 @@ static int load_traces(struct work *w, struct err *e)
         w->corpora[w->n_corpora++] = c;
         crc = crc * 31 + corpus_hash(c);
     }
+    rc = load_sessions(w, e);
+    if (!rc && w->sessions.data) crc = crc * 31 + corpus_hash(&w->own);
     w->traces_crc = crc;
-    return 0;
+    return rc;
 }
 
 static int make_worlds(struct work *w, struct err *e)
@@ -341,6 +363,7 @@ static void say_how_to_resume(const struct work *w)
             train_steps(w->train), w->steps, w->part_path, w->out_path);
     for (int i = 0; i < w->traces.n; i++)
         fprintf(stderr, " --traces %s", w->traces.item[i]);
+    if (w->sessions.data) fprintf(stderr, " --sessions %s", w->sessions.data);
     if (w->video_path) fprintf(stderr, " --video %s", w->video_path);
     for (int i = 0; i < w->teachers.n; i++)
         fprintf(stderr, " --teacher %s", w->teachers.item[i]);
@@ -487,6 +510,7 @@ int cmd_train(int argc, char **argv)
                      .out_path = "policy.safetensors",
                      .seed = 1,
                      .checkpoint_s = 60.0,
+                     .sessions = recordings_cfg_default(),
                      .threads = pool_cpus()};
     override_init(&w.override);
     const struct field own[] = {
@@ -505,6 +529,13 @@ int cmd_train(int argc, char **argv)
          FIELD_TO(w.threads), .lo = 1, .hi = 64, .shown = "one per processor"},
         {"traces", "DIR,...", "folders of traces, in addition to the generated links",
          FIELD_TO(w.traces)},
+        {"sessions", "DATA",
+         "links of the sessions that a daemon recorded, in addition, from its data "
+         "folder "
+         "or a backup; to resume later, give a backup",
+         FIELD_TO(w.sessions.data)},
+        {"sessions-max", "N", "use a sample of at most N recorded sessions",
+         FIELD_TO(w.sessions.max), .lo = 1, .hi = 1e6},
         {"part", "NAME", "part of the traces to use, split by name: all, train or test",
          FIELD_TO(w.part)},
         {"video", "PATH",
@@ -590,7 +621,9 @@ int cmd_train(int argc, char **argv)
     worlds_free(w.worlds);
     video_free(w.video);
     for (int i = 0; i < w.n_corpora; i++)
-        corpus_free(w.corpora[i]);
+        if (w.corpora[i] != &w.own) corpus_free(w.corpora[i]);
+    free(w.own.traces);
+    recordings_free(&w.recordings);
     out_free(o);
     return code;
 }
