@@ -583,6 +583,10 @@ install-library: $(B)/lib/libabrd.a # what a player in C is built with
 
 install: install-program install-library ## install below PREFIX=/usr/local (DESTDIR is put in front)
 
+.PHONY: story
+story: all ## play a trial from a week of observing to a retrained policy, with emulated viewers
+	@node test/trial/story.mjs
+
 .PHONY: zsh
 zsh: all ## test completion in a real zsh (zsh)
 	@bash test/each.sh test/trial/zsh.sh

@@ -12,6 +12,7 @@
 #include "abr/compare.h"
 #include "base/siphash.h"
 #include "base/text.h"
+#include "cli/home.h"
 #include "cli/out.h"
 #include "serve/store/store_sqlite.h"
 #include "serve/trial/trial_cfg.h"
@@ -44,10 +45,12 @@ static int data_path(char out[PATH_BYTES], const char *data, const char *file,
 
 void recordings_published(char *out, size_t size, const char *data)
 {
-    char path[PATH_BYTES];
+    char path[PATH_BYTES], shipped[HOME_PATH];
     *out = '\0';
     if (!data_path(path, data, "policy.safetensors", NULL) && !access(path, R_OK))
         snprintf(out, size, "moe:%s", path);
+    else if (!home_find(shipped, HOME_POLICY, NULL))
+        snprintf(out, size, "moe:%s", shipped);
 }
 
 /* ---- filters ---- */

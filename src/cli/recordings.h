@@ -84,7 +84,8 @@ void recordings_free(struct recordings *s);
 /* "120 of 134 sessions in DATA: ..." with each reason, for people. */
 void recordings_say(struct out *o, const struct recordings *s, const char *data);
 
-/* The policy that DATA's daemon published last, as algo.h reads it; "" if there is none. */
+/* The policy that DATA's daemon published last, as algo.h reads it; the shipped one if there is none, which
+ * is not what a daemon with --policy FILE decides with; "" if that is not here either. */
 void recordings_published(char *out, size_t size, const char *data);
 
 /* The audience's own mix, one row for each kind of session that occurs: ladder, length of chunks, buffer,

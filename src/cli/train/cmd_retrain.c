@@ -69,10 +69,9 @@ static int find_published(struct retrain *r, struct err *e)
 {
     char policy[PATH_SIZE];
     recordings_published(policy, sizeof policy, r->sessions.data);
-    if (*policy)
-        snprintf(r->from, sizeof r->from, "%s", strchr(policy, ':') + 1);
-    else if (home_find(r->from, HOME_POLICY, e))
-        return e->code;
+    if (!*policy)
+        return err_field(e, ERR_ABSENT, r->sessions.data, "has no policy.safetensors");
+    snprintf(r->from, sizeof r->from, "%s", strchr(policy, ':') + 1);
     r->published = ckpt_load(r->from, NULL, NULL, NULL, e);
     return r->published ? 0 : e->code;
 }
