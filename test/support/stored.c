@@ -26,6 +26,7 @@ static struct store_rec row_of(const struct stored_cfg *c, int i, int arm,
                               .opened_at = 1.7e9 + 60 * i,
                               .closed_at = 1.7e9 + 60 * i + 300,
                               .closed = true,
+                              .explores = c->drawn > 0,
                               .qoe = profile->qoe};
     snprintf(row->profile, sizeof row->profile, "%s", profile->name);
     snprintf(row->content_id, sizeof row->content_id, "film-%d", i % 3);
@@ -81,10 +82,15 @@ static void watch_one(struct store *s, const struct stored_cfg *c, int i, int ar
     algo->reset(algo->self, (uint64_t)i);
     for (int k = 0; k < n; k++) {
         struct view v = p.view;
-        int level = algo->decide(algo->self, &v, NULL);
+        int best = algo->decide(algo->self, &v, NULL), level = best;
+        if (rng_uniform(&r) < c->drawn) level = (int)rng_below(&r, (uint32_t)v.levels);
         double slower = 1 + c->crowding * level / (video->levels - 1);
         player_step(&p, level, slower);
         rec[k + 1] = step_of(&rec[0], &v, level, &p);
+        if (!(c->drawn > 0)) continue;
+        rec[k + 1].step.flags |= STEP_SAMPLED;
+        rec[k + 1].step.logp =
+            (float)log(c->drawn / v.levels + (level == best ? 1 - c->drawn : 0));
     }
     int written = n + 1;
     if (i == 0) rec[5] = rec[--written];   /* a hole */

@@ -15,8 +15,9 @@ struct stored_cfg {
     int arms;              /* at least 1: sessions fall into them by a draw */
     const char *arm[4];    /* names */
     const char *policy[4]; /* algorithms, which decide as a player's own rules */
+    double drawn; /* share of levels that are drawn evenly; > 0: sessions explore */
     double
-        crowding; /* 0: none; else the link carries this share less while a high level is fetched */
+        crowding; /* a download of the highest level takes 1 + crowding times as long */
 };
 
 /* Also one session with a hole, one of two chunks, and one that runs. */

@@ -481,8 +481,9 @@ static int eval_report(const struct work *w, struct out *o, struct err *e)
             put_row(o, w, i, p);
     if (w->gain) put_mean_gain(o, w);
     if (!w->recorded) return out_finish(o, e);
+    const struct algo_ctx ctx = {w->seed, w->shipped};
     struct eval_recorded r = {
-        .recordings = &w->recordings, .rows = w->rows, .n = w->policies.n};
+        .recordings = &w->recordings, .rows = w->rows, .n = w->policies.n, .ctx = &ctx};
     int rc = eval_recorded_compare(&r, o, e);
     if (!rc) rc = out_finish(o, e);
     if (!rc) eval_recorded_say(&r, o);

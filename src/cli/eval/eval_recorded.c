@@ -109,6 +109,8 @@ static int compare_line(struct eval_recorded_line *line, const struct eval_recor
         in.p[at] = played(r, v, line->policy, f);
         rc = replay_bias(&line->of->at[f], &in, at, e);
     }
+    if (!rc && *line->policy)
+        rc = off_policy_run(&line->off, line->policy, r->ctx, s->at, s->n, e);
     return rc;
 }
 
@@ -118,6 +120,14 @@ static int arm_of(const struct recordings *s, const char *policy)
     for (int a = 0; a < s->arms; a++)
         if (s->arm[a].known && !strcmp(s->arm[a].policy, policy)) return a;
     return -1;
+}
+
+static int explored(const struct recordings *s)
+{
+    int n = 0;
+    for (int i = 0; i < s->n; i++)
+        n += s->at[i].explores;
+    return n;
 }
 
 static void put_line(struct out *o, const struct eval_recorded *r,
@@ -135,6 +145,11 @@ static void put_line(struct out *o, const struct eval_recorded *r,
         out_interval(o, "observed", b->observed.mean, b->observed.lo, b->observed.hi,
                      k->digits);
         out_interval(o, "bias", b->bias.mean, b->bias.lo, b->bias.hi, k->digits);
+        if (f != COMPARE_QOE || !explored(r->recordings) || !*line->policy) continue;
+        const struct off_policy *off = &line->off;
+        out_interval(o, "off_policy", off->value.mean, off->value.lo, off->value.hi,
+                     k->digits);
+        out_real(o, "off_policy_effective", off->effective, 1);
     }
 }
 
@@ -142,11 +157,13 @@ static void list_lines(struct eval_recorded *r)
 {
     const struct recordings *s = r->recordings;
     for (int a = 1; a < s->arms; a++)
-        r->line[r->lines++] = (struct eval_recorded_line){s->arm[a].policy, a, NULL};
+        r->line[r->lines++] =
+            (struct eval_recorded_line){.policy = s->arm[a].policy, .arm = a};
     for (int p = 0; p < r->n; p++) {
         const char *policy = r->rows[p].policy;
         if (arm_of(s, policy) < 0 && strcmp(policy, EVAL_RECORDED) != 0)
-            r->line[r->lines++] = (struct eval_recorded_line){policy, -1, NULL};
+            r->line[r->lines++] =
+                (struct eval_recorded_line){.policy = policy, .arm = -1};
     }
 }
 
@@ -257,6 +274,26 @@ static void say_check(const struct eval_recorded *r, struct out *o)
     out_say(o, "recorded levels, replayed for reported: %s", text);
 }
 
+static void say_off_policy(const struct eval_recorded *r, struct out *o)
+{
+    int n = explored(r->recordings);
+    if (!n) out_say(o, "no session explored, so there are no off-policy estimates");
+    for (int i = 0; i < r->lines && n; i++) {
+        const struct off_policy *off = &r->line[i].off;
+        const char *policy = short_policy(r->line[i].policy);
+        if (!*r->line[i].policy) continue;
+        if (*off->why)
+            out_say(o, "%s: no off-policy estimate: %s", policy, off->why);
+        else
+            out_say(
+                o,
+                "%s: off-policy QoE %.2f (%.2f .. %.2f), logged %.2f; effective sample "
+                "size %.1f of %d sessions that explored",
+                policy, off->value.mean, off->value.lo, off->value.hi, off->logged,
+                off->effective, off->sessions);
+    }
+}
+
 void eval_recorded_say(const struct eval_recorded *r, struct out *o)
 {
     const struct recordings *s = r->recordings;
@@ -279,6 +316,7 @@ void eval_recorded_say(const struct eval_recorded *r, struct out *o)
                    "sessions as they were, and their bias is not known");
     for (int i = 0; i < r->lines; i++)
         if (r->line[i].arm < 0) say_other(r, &r->line[i], o);
+    say_off_policy(r, o);
     if (ran && others)
         out_say(o, "The bias of another policy may be another: start a trial to know.");
 }
@@ -316,7 +354,8 @@ int eval_recorded_trial(struct out *o, const char *data, const char *trial, stru
     if (rc) return rc;
     struct eval_session *sessions = eval_recorded_sessions(&s, false, e);
     rc = sessions ? play_arms(rows, &n, &s, sessions, e) : ERR_MEMORY;
-    struct eval_recorded r = {.recordings = &s, .rows = rows, .n = n};
+    const struct algo_ctx ctx = {.seed = 1};
+    struct eval_recorded r = {.recordings = &s, .rows = rows, .n = n, .ctx = &ctx};
     if (!rc) rc = eval_recorded_compare(&r, NULL, e);
     if (!rc) {
         recordings_say(o, &s, data);

@@ -7,6 +7,10 @@
  *   other policies      the predicted difference, and next to it the bias of the arms that ran
  *
  * Without a trial, differences are to the sessions as they were, and no bias is known, which a line says.
+ * Where sessions explored, each policy has an off-policy estimate of its QoE (abr/recorded/off_policy.h), in
+ * the columns off_policy, off_policy_lo, off_policy_hi and off_policy_effective of the rows of qoe, or a line
+ * that says why not.
+ *
  * The figures are those of a trial's report without the watched time, which a replay does not change.
  *
  * Errors: those of the modules. Threads: main thread. */
@@ -14,6 +18,7 @@
 #define CLI_EVAL_EVAL_RECORDED_H
 
 #include "abr/eval.h"
+#include "abr/recorded/off_policy.h"
 #include "cli/out.h"
 #include "cli/recordings.h"
 
@@ -25,10 +30,12 @@ struct eval_recorded {
     const struct recordings *recordings;
     const struct eval_row *rows; /* (n) a policy each */
     int n;
+    const struct algo_ctx *ctx;
     struct eval_recorded_line {
         const char *policy; /* borrowed */
         int arm;            /* -1: has not run */
         struct replay_bias_figures *of;
+        struct off_policy off;
     } * line; /* of eval_recorded_compare, owned */
     int lines;
 };

@@ -39,6 +39,7 @@ TEST(sessions_are_scored_with_their_own_links)
     HAS(text, "gain: over recorded");
     HAS(text, "no trial ran in these sessions");
     HAS(text, "hyb, has not run");
+    HAS(text, "no session explored, so there are no off-policy estimates");
     /* the emulator made the sessions, so a replay at their levels is the session */
     const char *check = strstr(text, "replayed for reported: ");
     ck_assert_ptr_nonnull(check);
@@ -139,6 +140,35 @@ TEST(the_bias_is_that_of_arms_that_ran)
     ck_assert_double_lt(bias[1], 0);
 }
 
+TEST(off_policy_estimates_where_sessions_explored)
+{
+    stored_make(&(struct stored_cfg){.dir = dir,
+                                     .sessions = 400,
+                                     .seed = 4,
+                                     .arms = 1,
+                                     .policy = {"hyb"},
+                                     .drawn = .03});
+    char *text =
+        must_run("eval --sessions @ --policy recorded,hyb,fixed-5,mpc --csv @/o.csv");
+    HAS(text, "hyb: off-policy QoE ");
+    HAS(text, "of 397 sessions that explored");
+    HAS(text, "fixed-5: no off-policy estimate: the effective sample size is ");
+    HAS(text, "mpc: no off-policy estimate: the policy keeps something");
+    free(text);
+    struct csv c;
+    int rows = 0;
+    csv_open(&c, tmpdir_path(dir, "o.csv"));
+    while (csv_next(&c)) {
+        bool hyb = !strcmp(csv_text(&c, "policy"), "hyb") &&
+                   !strcmp(csv_text(&c, "figure"), "qoe");
+        rows += hyb;
+        ck_assert_int_eq(isfinite(number(&c, "off_policy")), hyb);
+        if (hyb) ck_assert_double_gt(number(&c, "off_policy_effective"), 100);
+    }
+    csv_close(&c);
+    ck_assert_int_eq(rows, 1);
+}
+
 TEST(options_that_contradict)
 {
     program_expect_in(dir, "eval --sessions @ --traces traces", OPT_EXIT_USAGE,
@@ -153,4 +183,4 @@ TEST(options_that_contradict)
 
 SUITE_SET_UP(cli_eval_eval_recorded, 60, set_up, NULL,
              sessions_are_scored_with_their_own_links, the_bias_is_that_of_arms_that_ran,
-             options_that_contradict);
+             off_policy_estimates_where_sessions_explored, options_that_contradict);
