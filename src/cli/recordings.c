@@ -441,7 +441,8 @@ int recordings_mix(const struct recordings *s, const char *path, struct err *e)
 {
     static const char HEAD[] = "sessions,profile,ladder_kbps,chunk_s,buffer_max_s,arm\n";
     char(*row)[MIX_ROW] = calloc((size_t)s->n, sizeof *row);
-    char *text = row ? malloc((size_t)s->n * (MIX_ROW + 16) + sizeof HEAD) : NULL;
+    size_t size = (size_t)s->n * (MIX_ROW + 16) + sizeof HEAD, n = 0;
+    char *text = row ? malloc(size) : NULL;
     if (!text) {
         free(row);
         return err_set(e, ERR_MEMORY, "no memory for %d sessions", s->n);
@@ -449,10 +450,10 @@ int recordings_mix(const struct recordings *s, const char *path, struct err *e)
     for (int i = 0; i < s->n; i++)
         mix_row(row[i], MIX_ROW, s, i);
     qsort(row, (size_t)s->n, sizeof *row, by_text);
-    size_t n = (size_t)sprintf(text, "%s", HEAD);
+    n += (size_t)snprintf(text, size, "%s", HEAD);
     for (int i = 0, same = 1; i < s->n; i++, same++) {
         if (i + 1 < s->n && !strcmp(row[i], row[i + 1])) continue;
-        n += (size_t)sprintf(text + n, "%d,%s\n", same, row[i]);
+        n += (size_t)snprintf(text + n, size - n, "%d,%s\n", same, row[i]);
         same = 0;
     }
     int rc = text_write_file(path, text, n, e);
