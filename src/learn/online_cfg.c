@@ -4,10 +4,20 @@
 #define ROW(member) FIELD(struct online_cfg, member)
 
 const struct field online_fields[] = {
+    {"learn-rate", "LR", "learning rate of the actor", ROW(ppo.lr), .lo = 0, .hi = .1,
+     .group = "learning", .flags = FIELD_ADVANCED},
+    {"critic-rate", "LR", "learning rate of the critic", ROW(ppo.critic_lr), .lo = 0,
+     .hi = .1, .flags = FIELD_ADVANCED},
+    {"noise", "GAMMA",
+     "plasticity noise on the experts that learn, as a multiple of the learning rate; 0: "
+     "none",
+     ROW(ppo.noise_gamma), .lo = 0, .hi = 100, .flags = FIELD_ADVANCED},
+    {"tolerance", "SHARE",
+     "largest fall of the exam's score below the best one that an update may cause",
+     ROW(tolerance), .lo = 0, .hi = 1, .flags = FIELD_ADVANCED},
     {"quarantine", "N",
      "disable an expert for N updates after one of its weights became NaN or infinite",
-     ROW(quarantine), .lo = 1, .hi = 1e6, .unit = "updates", .group = "learning",
-     .flags = FIELD_ADVANCED},
+     ROW(quarantine), .lo = 1, .hi = 1e6, .unit = "updates", .flags = FIELD_ADVANCED},
     {"locality", "L", "weight of the routers' locality loss", ROW(ppo.gate.locality),
      .lo = 0, .hi = 1e4, .flags = FIELD_ADVANCED},
     {"latch", "N",

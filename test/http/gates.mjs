@@ -5,7 +5,8 @@ import { join } from 'node:path';
 import { answerFits } from './lib/schema.mjs';
 import { Daemon, done, folder, test, until } from './lib/daemon.mjs';
 
-const d = await Daemon.start(['--seed', '3', '--latch', '50', '--quarantine', '4']);
+const d = await Daemon.start(['--seed', '3', '--latch', '50', '--quarantine', '4',
+    '--noise', '0.25', '--tolerance', '0.02', '--learn-rate', '0.0001']);
 const GATE = '/v1/policy/gate', EXPERT = '/v1/policy/experts/{network}/{expert}';
 
 const metric = async (name, labels = '') => {
@@ -69,6 +70,15 @@ await test('the weights of the start are measured, expert by expert', async () =
                 assert.equal(await metric('abrd_policy_layer_weight_rms', labels), layer.weight_rms);
                 if (x.reached) assert.equal(await metric('abrd_policy_layer_rank', labels), layer.rank);
             }
+});
+
+await test('the learner says how it is set', async () => {
+    for (const [name, value] of [['noise', 0.25], ['tolerance', 0.02], ['learn-rate', 0.0001], ['quarantine', 4]]) {
+        assert.equal(await metric('abrd_learner_setting', `{setting="${name}"}`), value);
+        const r = await d.call('GET', '/v1/policy');
+        assert.equal(answerFits('GET', '/v1/policy', r), '');
+        assert.equal(r.json.settings[name], value);
+    }
 });
 
 await test('an expert is set aside under load and comes back', async () => {

@@ -77,6 +77,11 @@ const struct figure learner_gates_figures[] = {
      ROW(last.shift_level)},
     {0}};
 
+const struct figure learner_setting_figures[] = {
+    {"abrd_learner_setting", NULL, FIGURE_GAUGE,
+     "Settings of the learner, by the option's name.", .type = FIELD_ANY},
+    {0}};
+
 #undef ROW
 #define ROW(member) FIELD(struct online_gate, member)
 

@@ -203,6 +203,7 @@ static const struct {
     {learner_figures, ""},
     {learner_update_figures, ""},
     {learner_gates_figures, ""},
+    {learner_setting_figures, "setting"},
     {learner_gate_figures, "network"},
     {learner_vitals_figures, "network"},
     {learner_weights_figures, "network, expert, layer"},
@@ -434,6 +435,20 @@ static int count_bits(uint64_t bits)
     return n;
 }
 
+static void put_settings(struct emit *o, const struct online_cfg *c)
+{
+    const struct figure *family = learner_setting_figures;
+    figure_head(o, family);
+    for (const struct field *f = online_fields; f->name; f++) {
+        char text[64], labels[96], *end;
+        field_show(text, sizeof text, f, c);
+        double v = strtod(text, &end);
+        if (end == text || *end) continue;
+        snprintf(labels, sizeof labels, "setting=\"%.60s\"", f->name);
+        figure_sample(o, family->metric, labels, v);
+    }
+}
+
 static void put_learning(struct emit *o, const struct service_stats *s,
                          const struct policy_info *p)
 {
@@ -447,6 +462,7 @@ static void put_learning(struct emit *o, const struct service_stats *s,
     figure_put(o, learner_figures, l);
     figure_put(o, learner_update_figures, l);
     figure_put(o, learner_gates_figures, l);
+    put_settings(o, &p->online);
     put_networks(o, learner_gate_figures, &l->gate[PPO_ACTOR], &l->gate[PPO_CRITIC]);
     if (!s->vitals.known) return;
     put_networks(o, learner_vitals_figures, &s->vitals.actor, &s->vitals.critic);

@@ -276,7 +276,8 @@ void service_policy_info(struct policy_info *out, struct service *s)
                                 .published_at = w->published_at,
                                 .cfg = w->policy->cfg,
                                 .parameters = w->policy->actor->n + w->policy->critic->n,
-                                .check_score = w->check_score};
+                                .check_score = w->check_score,
+                                .online = s->cfg.online};
     published_put(s->published, w);
 }
 

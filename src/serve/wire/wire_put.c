@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "abr/emulator/qoe_means.h"
 #include "serve/learner/learner_figures.h"
@@ -286,6 +287,24 @@ static void put_net(struct emit *o, const char *key, int experts, int hidden, in
     emit_close(o, '}');
 }
 
+/* The member "settings" of an open object. */
+static void put_settings(struct emit *o, const struct online_cfg *c)
+{
+    emit_key(o, "settings");
+    emit_open(o, '{');
+    for (const struct field *f = online_fields; f->name; f++) {
+        char text[64], *end;
+        field_show(text, sizeof text, f, c);
+        double v = strtod(text, &end);
+        emit_key(o, f->name);
+        if (end == text || *end)
+            emit_string(o, text);
+        else
+            emit_double(o, v);
+    }
+    emit_close(o, '}');
+}
+
 void wire_put_policy(struct emit *o, const struct policy_info *p)
 {
     const struct policy_cfg *c = &p->cfg;
@@ -298,6 +317,7 @@ void wire_put_policy(struct emit *o, const struct policy_info *p)
     put_int(o, "actions", c->actions);
     put_net(o, "actor", c->experts, c->hidden, c->layers, c->route);
     put_net(o, "critic", c->critic_experts, c->critic_hidden, c->layers, c->critic_route);
+    put_settings(o, &p->online);
     emit_close(o, '}');
 }
 
