@@ -40,6 +40,20 @@ await test('another seed is another play', () => {
     assert.notEqual(emulate('6', '--policy', policy()).crc, inside.crc);
 });
 
+await test('a sequence of phases is the same through both doors', () => {
+    const play = (...door) => {
+        const r = spawnSync(ABRD, ['emulate', '--sequence', 'kind=lte links=4 viewers=9 no-hint=.3; viewers=7 '
+            + 'kind=wifi,outage links=3 profile=live:2,news ladder=300,900,2000; mu=2,1,4 viewers=4',
+            '--seed', '5', '--explore', '0.5', '--quiet', '--json', '-', ...door], { encoding: 'utf8' });
+        assert.equal(r.status, 0, r.stderr);
+        return JSON.parse(r.stdout).rows;
+    };
+    const inside = play('--policy', policy()), outside = play('--server', d.url);
+    assert.deepEqual([...new Set(inside.map(row => row.phase))], ['1', '2', '3']);
+    assert.deepEqual(outside.map(row => [row.phase, row.profile, row.n]),
+        inside.map(row => [row.phase, row.profile, row.n]));
+});
+
 await d.stop();
 
 await test('a daemon that is gone is said, not waited for', () => {

@@ -35,6 +35,9 @@ struct backend {
     int (*grow)(void *self, const struct profile *p, struct err *e);
     /* scores of the policies that were published so far; NULL: not known here */
     int (*exams)(void *self, struct backend_exams *out, struct err *e);
+    /* address of the next sessions: a number, 0: each session counts as an address of its own; NULL:
+     * not possible here */
+    void (*from)(void *self, uint64_t address);
     /* every viewer has made one step; seconds of viewing passed */
     int (*turn)(void *self, double seconds, struct err *e);
     void (*free)(void *self);

@@ -26,6 +26,12 @@ static int local_open(void *self, struct session_opened *out,
     return service_open(out, d->service, d->worker, in, e);
 }
 
+static void local_from(void *self, uint64_t address)
+{
+    struct local *d = self;
+    service_worker_from(d->worker, address, 0);
+}
+
 static int local_ask(void *self, struct answer *out, const char *session,
                      const struct question *q, struct err *e)
 {
@@ -124,6 +130,7 @@ int backend_local(struct backend *out, const struct service_cfg *cfg, struct err
                             .weights = local_weights,
                             .grow = local_grow,
                             .exams = local_exams,
+                            .from = local_from,
                             .turn = local_turn,
                             .free = local_free};
     note_exam(d);

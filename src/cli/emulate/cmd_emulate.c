@@ -5,6 +5,7 @@
 #include "cli/emulate/viewers.h"
 #include "cli/emulate/emulate_page.h"
 #include "cli/emulate/gap.h"
+#include "cli/emulate/sequence.h"
 #include "cli/home.h"
 #include "cli/interrupt.h"
 #include "cli/opt.h"
@@ -31,14 +32,15 @@ struct emulate {
     const char *lie, *report;
     struct emulate_page *page; /* --report; else NULL */
     const char *server, *policy, *kind, *save, *grow, *merge_policy;
+    const char *spec, *save_phases; /* --sequence */
+    struct sequence *sequence;      /* owned; NULL: none */
+    struct online_cfg online;       /* settings of the learner */
 
     char policy_path[HOME_PATH], merge_path[HOME_PATH], exam_path[HOME_PATH];
     struct corpus *play, *other; /* without a common trace; other only with --score */
     struct video *video;
     struct viewers_cfg crowd;
 };
-
-static const char HINTLESS[] = "untagged";
 
 static struct emulate emulate_default(void)
 {
@@ -52,6 +54,7 @@ static struct emulate emulate_default(void)
         .lie = "up",
         .slot = hintless_cfg_default().slot_s,
         .threads = pool_cpus(),
+        .online = service_cfg_default().online,
     };
 }
 
@@ -71,30 +74,11 @@ static bool has_added(const struct emulate *o, const struct viewers_profile *p)
 /* The mix: viewers with a hint (names or weights), then viewers without. */
 static int read_profiles(struct emulate *o, struct err *e)
 {
-    bool hintless = false;
-    for (int i = 0; i < o->profiles.n; i++) {
-        if (strcmp(o->profiles.item[i], HINTLESS) == 0)
-            hintless = true;
-        else
-            o->setup.profiles.item[o->setup.profiles.n++] = o->profiles.item[i];
-    }
-
-    struct setup_profile found[SETUP_PROFILES];
-    int n = 0;
-    if (!hintless || o->setup.profiles.n || o->setup.mu || o->setup.weights.n)
-        n = setup_profiles(found, &o->setup, "all", e);
-    if (n < 0) return n;
-    for (int i = 0; i < n; i++) {
-        struct viewers_profile *p = &o->crowd.profile[i];
-        memcpy(p->name, found[i].name, sizeof found[i].name);
-        p->qoe = found[i].qoe;
-        /* a name means the daemon's weights; everything else is sent as weights */
-        const struct qoe_profile *named = qoe_find(p->name);
-        p->custom = !named || !qoe_same(&named->qoe, &p->qoe);
-    }
-    if (o->grow) name_added(o, &o->crowd.profile[n - 1]);
-    if (hintless) o->crowd.profile[n++].qoe = *qoe_standard();
-    o->crowd.n_profiles = n;
+    struct viewers_cfg *c = &o->crowd;
+    int rc = sequence_profiles(c, &o->setup, &o->profiles, e);
+    if (rc || !o->grow) return rc;
+    int last = c->n_profiles - 1;
+    name_added(o, &c->profile[last - !c->profile[last].name[0]]);
     return 0;
 }
 
@@ -127,6 +111,8 @@ static int emulate_load(struct emulate *o, struct err *e)
 
 static void unload(struct emulate *o)
 {
+    if (o->sequence) sequence_free(o->sequence);
+    free(o->sequence);
     video_free(o->video);
     corpus_free(o->other);
     corpus_free(o->play);
@@ -151,6 +137,7 @@ static int open_backend(struct backend *backend, const struct emulate *o,
     c.seed = o->seed;
     c.learn = o->learn ? LEARN_ON : LEARN_OFF;
     c.explore_share = o->explore;
+    c.online = o->online;
     optional.hintless.mode = mode;
     optional.hintless.slot_s = o->slot;
     optional.hintless.merge_policy = o->merge_policy;
@@ -206,16 +193,17 @@ static void print_seen(struct out *rows, const struct viewers_row *p, const char
     if (p->room > 0 && mode) out_brief(rows, "scaled", false, "%.4f", p->gain / p->room);
 }
 
-/* mode NULL: there is no comparison. */
+/* mode NULL: there is no comparison. phase NULL: there is no sequence. */
 static void print_crowd(struct out *rows, const struct viewers_cfg *c,
                         const struct viewers_result *r, const char *door,
-                        const char *mode)
+                        const char *mode, const char *phase)
 {
     for (int i = 0; i < c->n_profiles; i++) {
         const struct viewers_row *p = &r->profile[i];
         double n = p->chunks ? (double)p->chunks : 1;
-        const char *name = c->profile[i].name[0] ? c->profile[i].name : HINTLESS;
+        const char *name = c->profile[i].name[0] ? c->profile[i].name : VIEWERS_HINTLESS;
         out_row(rows);
+        if (phase) out_text(rows, "phase", phase);
         if (mode) out_text(rows, "untagged", mode);
         out_cells(rows,
                   "policy=%s profile=%s set=%s door=%s n=%d chunks=%lld mean_qoe=%.3f "
@@ -226,10 +214,12 @@ static void print_crowd(struct out *rows, const struct viewers_cfg *c,
         char crc[16];
         snprintf(crc, sizeof crc, "%08x", (unsigned)p->levels_crc);
         out_text(rows, "levels_crc", crc);
+        if (phase) out_brief(rows, "phase", true, "%s", phase);
         brief_who(rows, mode, name, p->viewers);
         print_seen(rows, p, mode);
     }
     if (mode) print_scaled(rows, c, r, mode);
+    if (phase) return;
     out_say(rows,
             "start s: median and 90th percentile of viewers; stall %%: of stalled and "
             "played time;\nquality: 0 to 100; player %%: chunks that the daemon did "
@@ -272,7 +262,7 @@ static int score_profile(struct scores *out, const struct emulate *o, const char
     c.threads = o->threads;
     c.seed = o->seed;
     c.count_first = true;
-    const char *name = profile->name[0] ? profile->name : HINTLESS;
+    const char *name = profile->name[0] ? profile->name : VIEWERS_HINTLESS;
     const struct {
         struct eval_row *row;
         const char *policy, *path;
@@ -441,7 +431,92 @@ static bool has_hintless(const struct emulate *o)
     bool any = o->crowd.no_hint > 0;
     for (int i = 0; i < o->crowd.n_profiles; i++)
         any |= !o->crowd.profile[i].name[0] && !o->crowd.profile[i].custom;
+    for (int k = 0; o->sequence && k < o->sequence->n; k++) {
+        const struct sequence_phase *p = &o->sequence->phase[k];
+        any |= p->no_hint > 0;
+        for (int i = 0; i < p->profiles.n; i++)
+            any |= !strncmp(p->profiles.item[i], VIEWERS_HINTLESS,
+                            sizeof VIEWERS_HINTLESS - 1);
+    }
     return any;
+}
+
+/* Plays one phase and prints its rows. */
+static int play_phase(struct emulate *o, struct out *rows, struct backend *backend, int i,
+                      struct progress *bar, bool *stopped, struct err *e)
+{
+    struct sequence_world w;
+    int rc = sequence_load(&w, o->sequence, i, o->seed + (uint64_t)i, e);
+    if (rc) return rc;
+    struct viewers_result result;
+    w.crowd.progress = emulate_show_progress;
+    w.crowd.progress_ctx = bar;
+    if (w.crowd.one_address && !backend->from)
+        rc = err_field(e, ERR_CONFLICT, "--sequence",
+                       "one-address cannot be combined with --server");
+    if (!rc) rc = viewers_play(&result, &w.crowd, backend, e);
+    if (!rc)
+        print_crowd(rows, &w.crowd, &result, o->server ? "http" : "in process", NULL,
+                    o->sequence->phase[i].name);
+    if (!rc) *stopped = result.stopped;
+    if (!rc) o->played = true;
+    if (!rc && o->save_phases) {
+        char learned[HOME_PATH], path[HOME_PATH];
+        int n = snprintf(path, sizeof path, "%s-%d.safetensors", o->save_phases, i + 1);
+        rc = n < HOME_PATH
+                 ? fetch_weights(learned, sizeof learned, backend, NULL, path, e)
+                 : err_field(e, ERR_RANGE, "--save-phases", "is too long");
+    }
+    sequence_unload(&w);
+    return rc;
+}
+
+/* All phases on one daemon. */
+static int play_sequence(struct emulate *o, struct out *rows, struct backend *backend,
+                         struct err *e)
+{
+    struct progress bar;
+    progress_init(&bar, "emulate", o->quiet);
+    interrupt_catch();
+    bool stopped = false;
+    int rc = 0;
+    for (int i = 0; i < o->sequence->n && !rc && !stopped; i++)
+        rc = play_phase(o, rows, backend, i, &bar, &stopped, e);
+    progress_end(&bar);
+    if (!rc && o->learn && backend->exams) rc = print_exams(rows, backend, e);
+    if (!rc && stopped)
+        rc = err_set(e, ERR_IO, "stopped by a signal; the rows show what was played");
+    char learned[HOME_PATH];
+    if (!rc && o->save)
+        rc = fetch_weights(learned, sizeof learned, backend, NULL, o->save, e);
+    return rc;
+}
+
+/* Reads the sequence and loads every phase once: an error in the last one is found at the start. */
+static int read_sequence(struct emulate *o, struct err *e)
+{
+    o->sequence = calloc(1, sizeof *o->sequence);
+    if (!o->sequence) return err_set(e, ERR_MEMORY, "out of memory");
+    struct sequence_phase otherwise = {.setup = o->setup,
+                                       .profiles = o->profiles,
+                                       .viewers = o->viewers,
+                                       .at_once = o->at_once,
+                                       .links = o->links,
+                                       .seconds = o->seconds,
+                                       .no_hint = o->crowd.no_hint,
+                                       .label = o->crowd.label,
+                                       .drift = o->crowd.drift,
+                                       .liars = o->crowd.liars,
+                                       .contents = o->crowd.contents,
+                                       .lie = o->lie};
+    if (o->kind) otherwise.kinds.item[otherwise.kinds.n++] = o->kind;
+    int rc = sequence_read(o->sequence, o->spec, &otherwise, e);
+    for (int i = 0; i < o->sequence->n && !rc; i++) {
+        struct sequence_world w;
+        rc = sequence_load(&w, o->sequence, i, o->seed + (uint64_t)i, e);
+        if (!rc) sequence_unload(&w);
+    }
+    return rc;
 }
 
 /* mode NULL: the default of `abrd serve`, or the mode of the server. */
@@ -452,7 +527,8 @@ static int emulate(struct emulate *o, struct out *rows, const char *mode, struct
     int rc = mode ? hintless_mode_parse(&hintless, mode, e) : 0;
     if (!rc) rc = open_backend(&backend, o, hintless, e);
     if (!rc) rc = grow(o, &backend, e);
-    if (rc) {
+    if (!rc && o->sequence) rc = play_sequence(o, rows, &backend, e);
+    if (rc || o->sequence) {
         backend_free(&backend);
         return rc;
     }
@@ -473,7 +549,8 @@ static int emulate(struct emulate *o, struct out *rows, const char *mode, struct
     progress_end(&bar);
 
     if (!rc)
-        print_crowd(rows, &o->crowd, &result, o->server ? "http" : "in process", mode);
+        print_crowd(rows, &o->crowd, &result, o->server ? "http" : "in process", mode,
+                    NULL);
     if (!rc) o->played = true;
     if (!rc && o->learn && backend.exams) rc = print_exams(rows, &backend, e);
     if (!rc && result.stopped)
@@ -508,6 +585,9 @@ static const char *contradiction(const struct emulate *o)
         {o->grow && o->server && (o->score || o->save),
          "with --server the added experts stay in the daemon's data folder: score them "
          "with abrd eval --policy moe:FILE"},
+        {o->spec && (o->score || o->report || o->grow || o->hintless.n),
+         "--sequence cannot be combined with --score, --report, --grow or --untagged"},
+        {o->save_phases && !o->spec, "--save-phases needs --sequence"},
         {o->silent && !o->grow, "--silent needs --grow"},
         {o->server && o->learn,
          "--learn cannot be combined with --server: the daemon's own --learn applies"},
@@ -595,6 +675,22 @@ int cmd_emulate(int argc, char **argv)
          "score the policy without exploration at the end, on N other links or on the "
          "test part of --traces; 0: never",
          FIELD_TO(o.score), .lo = 0, .hi = 1e4},
+        {"sequence", "SPEC|FILE",
+         "phases of viewers, one after another: words KEY=VALUE, ';' or a new line "
+         "between "
+         "phases; the keys are name, viewers, at-once, kind, traces, part, links, "
+         "seconds, "
+         "video, ladder, chunk-s, chunks, spread, profile, weights, mu, no-hint, label, "
+         "drift, contents, liars, lie, one-address, explore-keys; a missing key is as "
+         "the "
+         "option of that name",
+         FIELD_TO(o.spec)},
+        {"save-phases", "PREFIX",
+         "save the weights after each phase as PREFIX-1.safetensors, ...",
+         FIELD_TO(o.save_phases)},
+        {"batch", "N", "steps of exploring sessions in one update",
+         FIELD_TO(o.online.batch), .lo = 32, .hi = SERVICE_BATCH_MAX,
+         .flags = FIELD_ADVANCED},
         {"save", "FILE",
          "save the weights at the end; with --grow the weights for the profile with "
          "added experts",
@@ -611,6 +707,9 @@ int cmd_emulate(int argc, char **argv)
         OUT_OPTIONS(o.out),
         {0},
     };
+    struct field all[FIELD_TABLE_MAX + 1] = {{0}};
+    field_bind(all, opts, NULL);
+    field_bind(all, online_fields, &o.online);
     struct setup_terms terms;
     setup_terms(&terms);
     const struct opt_cmd cmd = {
@@ -633,13 +732,15 @@ int cmd_emulate(int argc, char **argv)
             "how "
             "much of\n"
             "the gap to the oracle was closed.",
-        .opts = opts,
+        .opts = all,
         .example = "abrd emulate --viewers 100 --profile news,untagged\n"
                    "abrd emulate --server http://127.0.0.1:8080 --viewers 100\n"
                    "abrd emulate --viewers 2000 --no-hint 1 --label 0.5 --drift 2 "
                    "--untagged default,identify\n"
                    "abrd emulate --kind volatile-low --viewers 2000 --learn --explore 1 "
-                   "--score 40",
+                   "--score 40\n"
+                   "abrd emulate --learn --noise 0 --sequence 'kind=volatile-low "
+                   "viewers=2000; kind=lte,wifi viewers=500 profile=live:2,news'",
     };
     int first = opt_parse(&cmd, argc, argv);
     if (first < 0) return opt_status(first);
@@ -654,6 +755,7 @@ int cmd_emulate(int argc, char **argv)
     struct out *rows = out_new(&o.out, &e);
     int rc = rows ? read_profiles(&o, &e) : e.code;
     if (!rc) rc = emulate_load(&o, &e);
+    if (!rc && o.spec) rc = read_sequence(&o, &e);
     if (!rc && o.report)
         rc = emulate_page_new(&o.page, o.report, &o.crowd, o.viewers, o.video, &e);
     if (!rc) rc = emulate_all(&o, rows, &e);

@@ -59,12 +59,16 @@ static double draw(const struct viewers_cfg *cfg, int viewer, int what)
 
 static int draw_profile(const struct viewers_cfg *cfg, int viewer)
 {
-    if (cfg->drift <= 0) return viewer % cfg->n_profiles;
     double weight[VIEWERS_PROFILES], sum = 0, at = (double)viewer / cfg->viewers;
     int n = cfg->n_profiles;
+    bool shares = false;
+    for (int i = 0; i < n; i++)
+        shares |= cfg->profile[i].share > 0;
+    if (cfg->drift <= 0 && !shares) return viewer % n;
     for (int i = 0; i < n; i++) {
         double turn = cfg->drift * at - (double)i / n;
-        sum += weight[i] = pow(1 + cos(2 * M_PI * turn), 3);
+        weight[i] = cfg->drift > 0 ? pow(1 + cos(2 * M_PI * turn), 3) : 1;
+        sum += weight[i] *= shares ? cfg->profile[i].share : 1;
     }
     double u = draw(cfg, viewer, DRAW_PROFILE) * sum;
     int i = 0;
@@ -83,6 +87,21 @@ static void draw_content(char *out, size_t size, const struct viewers_cfg *cfg,
         if (n >= cfg->contents) n = v->profile % cfg->contents;
     }
     snprintf(out, size, "content-%d", n);
+}
+
+/* A liar that chooses its key leaves each session that does not explore. */
+static int viewer_open(struct session_opened *out, struct viewers_run *c,
+                       const struct viewer *v, struct session_open *open, struct err *e)
+{
+    struct backend *b = c->backend;
+    bool picks = v->lies && c->cfg->explore_keys;
+    if (c->cfg->one_address) b->from(b->self, v->lies);
+    int rc = b->open(b->self, out, open, e);
+    for (int i = 1; picks && !rc && !out->first.sampled && i < VIEWERS_TRIES; i++) {
+        open->key += (uint64_t)1 << 32;
+        rc = b->open(b->self, out, open, e);
+    }
+    return rc;
 }
 
 static int viewer_begin(struct viewers_run *c, struct viewer *v, struct err *e)
@@ -116,7 +135,7 @@ static int viewer_begin(struct viewers_run *c, struct viewer *v, struct err *e)
         .chunks = view->chunks,
         .buffer_max_s = view->buffer_max_s,
         .has_key = true,
-        .key = (uint64_t)v->number,
+        .key = cfg->first_key + (uint64_t)v->number,
         .has_next = true,
     };
     if (v->hinted && !profile->custom) strcpy(open.profile, profile->name);
@@ -125,7 +144,7 @@ static int viewer_begin(struct viewers_run *c, struct viewer *v, struct err *e)
     memcpy(open.next_bytes, view->next_bytes, sizeof open.next_bytes);
 
     struct session_opened opened;
-    int rc = c->backend->open(c->backend->self, &opened, &open, e);
+    int rc = viewer_open(&opened, c, v, &open, e);
     if (rc) return rc;
     memcpy(v->session, opened.session, sizeof v->session);
     note_answer(c, v, &opened.first);

@@ -1,9 +1,9 @@
 /* viewers.h - emulated viewers that watch a video at the same time and ask a daemon for every chunk.
  *
  * Viewer v watches the video over trace v mod n of the corpus from a row drawn by (seed, v), values it
- * by profile v mod n_profiles, and has the session key v. `at_once` viewers watch at the same time and
+ * by profile v mod n_profiles, and has the session key first_key + v. `at_once` viewers watch at the same time and
  * step in turn, so the daemon learns from a mixture of trajectories as it would in real use. Each
- * chunk's download, stall and buffer come from the emulator. Its reward is computed on both sides.
+ * chunk's download, stall and buffer come from the emulator. Its reward is computed on both sides. With shares the profile is drawn.
  *
  * A share of the viewers gives no hint. Of these, a share (label) says at the end which profile it had.
  * With `drift` profiles are drawn, and their mix changes: at share s of all viewers, profile i of n has
@@ -13,7 +13,8 @@
  * Liars play like the others, but report the extremes that the API accepts (limits.h), and all pull the
  * daemon the same way, to the highest or the lowest level. A chunk of that level came at once and never
  * stalled; any other took an hour and stalled as long. With VIEWERS_NOISE each chunk is one or the
- * other by chance.
+ * other by chance. A liar may choose its session key: it opens sessions until one explores, at most
+ * VIEWERS_TRIES. The first answer shows whether a session explores.
  *
  * Threads: not shared. */
 #ifndef CLI_EMULATE_VIEWERS_H
@@ -25,6 +26,8 @@
 #include "cli/emulate/backend.h"
 
 #define VIEWERS_PROFILES 16
+#define VIEWERS_HINTLESS "untagged" /* a profile's name for viewers without a hint */
+#define VIEWERS_TRIES 50
 
 struct viewers_profile {
     char name[SERVICE_NAME]; /* "" = no hint is given */
@@ -33,6 +36,8 @@ struct viewers_profile {
      * other viewers can be compared with those next to this profile */
     bool silent;
     struct qoe qoe; /* what the viewer values, also one without a hint */
+    double
+        share; /* of the viewers, relative to the other profiles; 0 for all: an even mix */
 };
 
 enum viewers_lie { VIEWERS_UP, VIEWERS_DOWN, VIEWERS_NOISE };
@@ -50,6 +55,9 @@ struct viewers_cfg {
     int contents;          /* 0 = no content ids */
     double liars;          /* share */
     enum viewers_lie lie;
+    bool one_address;   /* liars have the same address, honest viewers one each */
+    bool explore_keys;  /* liars choose session keys that explore */
+    uint64_t first_key; /* session key of viewer 0 */
     /* share done (0 .. 1) and viewers finished; true stops the run */
     bool (*progress)(void *ctx, double share, int finished);
     void *progress_ctx;

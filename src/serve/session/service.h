@@ -344,7 +344,7 @@ struct policy_info {
     double published_at;
     struct policy_cfg cfg;
     size_t parameters;
-    double check_score; /* of the exam (learner/exam.h) */
+    double check_score;       /* of the exam (learner/exam.h) */
     struct online_cfg online; /* settings of the learner */
 };
 void service_policy_info(struct policy_info *out, struct service *s);

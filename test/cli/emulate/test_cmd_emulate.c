@@ -218,7 +218,63 @@ TEST(what_viewers_saw_is_a_page)
     unsetenv("ABRD_HOME");
 }
 
+/* Phases play on one daemon, which learns from one to the next. */
+TEST(a_sequence_is_played_on_one_daemon)
+{
+    const char *dir = tmpdir_new();
+    program_expect_in(
+        dir,
+        "emulate --learn --explore 1 --noise 0 --learn-rate 0.001 --batch 512 --quiet "
+        "--sequence 'name=slow kind=volatile-low viewers=40; kind=lte viewers=12 "
+        "profile=live:3,news:1 no-hint=.5; weights=stalls=2 viewers=5 liars=.5 lie=noise "
+        "one-address explore-keys' --save-phases @/after --json @/r.json",
+        OPT_EXIT_DONE, "exam scores");
+    char *rows = text_read_file(tmpdir_path(dir, "r.json"), 1 << 20, NULL, NULL);
+    static const char *const there[] = {"\"phase\": \"slow\"", "\"phase\": \"2\"",
+                                        "\"phase\": \"3\"", "\"profile\": \"custom\""};
+    for (int i = 0; i < 4; i++)
+        ck_assert_msg(strstr(rows, there[i]) != NULL, "%s in\n%s", there[i], rows);
+    free(rows);
+    char *first =
+             text_read_file(tmpdir_path(dir, "after-1.safetensors"), 1 << 24, NULL, NULL),
+         *last =
+             text_read_file(tmpdir_path(dir, "after-3.safetensors"), 1 << 24, NULL, NULL);
+    ck_assert(first && last);
+    free(first);
+    free(last);
+    program_expect("emulate --sequence viewers=2 --score 4", OPT_EXIT_USAGE,
+                   "cannot be combined");
+    program_expect("emulate --save-phases x", OPT_EXIT_USAGE, "needs --sequence");
+    program_expect("emulate --sequence 'viewers=2; viewers=-1'", OPT_EXIT_FAILED,
+                   "--sequence phase 2: viewers");
+}
+
+/* Settings of the learner reach it: without a learning rate nothing changes. */
+TEST(settings_of_the_learner_are_used)
+{
+    static const char run[] =
+        "emulate --learn --explore 1 --batch 512 --quiet --kind lte "
+        "--viewers 30 --noise 0 ";
+    char still[300], moving[300];
+    snprintf(still, sizeof still, "%s--learn-rate 0 --critic-rate 0", run);
+    snprintf(moving, sizeof moving, "%s--learn-rate 0.01", run);
+    struct program_result a = program_run(still), b = program_run(moving);
+    const char *at_a = strstr(a.text, "exam scores"),
+               *at_b = strstr(b.text, "exam scores");
+    ck_assert(at_a && at_b);
+    double x[3], y[3];
+    static const char form[] =
+        "exam scores of published policies: first %lf, best %lf, last %lf";
+    ck_assert_int_eq(sscanf(at_a, form, &x[0], &x[1], &x[2]), 3);
+    ck_assert_int_eq(sscanf(at_b, form, &y[0], &y[1], &y[2]), 3);
+    ck_assert_double_eq(x[0], x[2]);
+    ck_assert(strncmp(at_a, at_b, 120) != 0);
+    program_free(&a);
+    program_free(&b);
+}
+
 SUITE_WITHIN(cli_emulate_cmd_emulate, 120, bad_requests_say_what_to_do,
+             a_sequence_is_played_on_one_daemon, settings_of_the_learner_are_used,
              lies_do_not_get_out, a_run_that_fails_writes_nothing,
              a_row_for_every_profile, rows_say_what_viewers_saw,
              the_order_of_viewers_changes_nothing_without_learning,
