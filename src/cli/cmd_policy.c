@@ -307,6 +307,80 @@ static int merge(int argc, char **argv)
     return rc ? cmd_fail("policy merge", &e) : OPT_EXIT_DONE;
 }
 
+/* ------------------------------------------------------------------------------ keep */
+
+/* The experts as bits; none given: all. */
+static int read_experts(uint64_t *out, const struct field_list *given, const char *option,
+                        int experts, struct err *e)
+{
+    *out = experts < 64 ? ((uint64_t)1 << experts) - 1 : UINT64_MAX;
+    if (given->n) *out = 0;
+    for (int i = 0; i < given->n; i++) {
+        double k = 0;
+        int rc = text_double(&k, given->item[i], 0, experts - 1, option, e);
+        if (rc) return rc;
+        if (k != floor(k))
+            return err_field(e, ERR_INVALID, option, "'%s' is not a whole number",
+                             given->item[i]);
+        *out |= (uint64_t)1 << (int)k;
+    }
+    return 0;
+}
+
+static int keep_file(const char *from, const char *to, const struct field_list *actor,
+                     const struct field_list *critic, struct err *e)
+{
+    struct ckpt_meta *m = calloc(1, sizeof *m);
+    if (!m) return err_set(e, ERR_MEMORY, "no memory for the metadata");
+    struct policy *p = ckpt_load(from, m, NULL, NULL, e), *kept = NULL;
+    uint64_t bits[2] = {0};
+    int rc = p ? 0 : e->code;
+    assert(p || rc);
+    if (!rc) rc = read_experts(&bits[0], actor, "--experts", p->cfg.experts, e);
+    if (!rc)
+        rc = read_experts(&bits[1], critic, "--critic-experts", p->cfg.critic_experts, e);
+    if (!rc) {
+        kept = join_keep(p, bits[0], bits[1], e);
+        rc = kept ? ckpt_save(to, kept, m, NULL, 0, e) : e->code;
+    }
+    policy_free(kept);
+    policy_free(p);
+    free(m);
+    return rc;
+}
+
+static int keep(int argc, char **argv)
+{
+    const char *to = "kept.safetensors";
+    struct field_list actor = {0}, critic = {0};
+    struct out_cfg cfg = {0};
+    const struct field opts[] = {
+        {"experts", "K,...", "experts of the actor to keep, from 0 (default: all)",
+         FIELD_TO(actor)},
+        {"critic-experts", "K,...",
+         "experts of the critic to keep, from 0 (default: all)", FIELD_TO(critic)},
+        {"out", "FILE", "file for the policy", FIELD_TO(to)},
+        OUT_OPTIONS(cfg),
+        {0}};
+    const struct opt_cmd cmd = {
+        .name = "policy keep",
+        .args = "FILE",
+        .min_args = 1,
+        .max_args = 1,
+        .about =
+            "Leaves experts out of a policy. The router keeps the rows of the others.",
+        .opts = opts,
+        .example = "abrd policy keep deploy/policy/moe.safetensors --experts 0,2 --out "
+                   "without-1.safetensors",
+    };
+    int at = opt_parse(&cmd, argc, argv);
+    if (at < 0) return opt_status(at);
+    struct err e = {0};
+    int rc = keep_file(argv[at], to, &actor, &critic, &e);
+    if (!rc) rc = put_made(&cfg, to, &e);
+    return rc ? cmd_fail("policy keep", &e) : OPT_EXIT_DONE;
+}
+
 /* ---------------------------------------------------------------------------- import */
 
 struct scores {
@@ -441,12 +515,13 @@ static const struct cmd_sub subcommands[] = {
     {"join", "pack policies of one expert each into one policy", join},
     {"import", "convert weights that another program trained", import},
     {"merge", "average the experts of a joined policy", merge},
+    {"keep", "leave experts out of a policy", keep},
     {NULL, NULL, NULL},
 };
 
 int cmd_policy(int argc, char **argv)
 {
-    return cmd_sub_run("policy", "Shows, joins, imports and merges policy files.",
-                       subcommands, "abrd policy show deploy/policy/moe.safetensors",
-                       argc, argv);
+    return cmd_sub_run(
+        "policy", "Shows, joins, imports, merges and cuts down policy files.",
+        subcommands, "abrd policy show deploy/policy/moe.safetensors", argc, argv);
 }

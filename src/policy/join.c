@@ -96,3 +96,58 @@ int join_merge(struct policy *out, const struct policy *joined, const float *x)
     out->version = joined->version;
     return rc;
 }
+
+static int count_kept(uint64_t bits)
+{
+    int n = 0;
+    for (; bits; bits &= bits - 1)
+        n++;
+    return n;
+}
+
+static void keep_experts(struct mix *to, const struct mix *from, uint64_t bits)
+{
+    struct mix_range all = mix_router(&from->cfg), kept = mix_router(&to->cfg);
+    size_t in = (size_t)from->cfg.in, experts = (size_t)from->cfg.experts;
+    for (int k = 0, at = 0; k < from->cfg.experts; k++) {
+        if (!(bits >> k & 1)) continue;
+        struct mix_range a = mix_expert(&to->cfg, at), b = mix_expert(&from->cfg, k);
+        assert(a.n == b.n);
+        memcpy(to->theta + a.at, from->theta + b.at, sizeof(float) * a.n);
+        if (kept.n) { /* W (experts, in), b (experts) */
+            size_t n = (size_t)to->cfg.experts;
+            memcpy(to->theta + kept.at + in * (size_t)at,
+                   from->theta + all.at + in * (size_t)k, sizeof(float) * in);
+            to->theta[kept.at + in * n + (size_t)at] =
+                from->theta[all.at + in * experts + (size_t)k];
+        }
+        at++;
+    }
+}
+
+struct policy *join_keep(const struct policy *p, uint64_t actor, uint64_t critic,
+                         struct err *e)
+{
+    const struct policy_cfg *was = &p->cfg;
+    if (!actor || !critic || (was->experts < 64 && actor >> was->experts) ||
+        (was->critic_experts < 64 && critic >> was->critic_experts)) {
+        err_set(e, ERR_RANGE,
+                "the policy has experts 0 to %d of the actor, 0 to %d of the critic",
+                was->experts - 1, was->critic_experts - 1);
+        return NULL;
+    }
+    struct policy_cfg c = *was;
+    c.added = (struct policy_added_cfg){0};
+    c.experts = count_kept(actor);
+    c.critic_experts = count_kept(critic);
+    if (c.experts == 1) c.route = MIX_SINGLE;
+    if (c.critic_experts == 1) c.critic_route = MIX_SINGLE;
+    struct policy *out = policy_new(&c, e);
+    if (!out) return NULL;
+    keep_experts(out->actor, p->actor, actor);
+    keep_experts(out->critic, p->critic, critic);
+    out->ret_mean = p->ret_mean;
+    out->ret_std = p->ret_std;
+    out->version = p->version;
+    return out;
+}

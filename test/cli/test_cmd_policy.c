@@ -127,6 +127,12 @@ TEST(what_it_refuses)
                    "--weights");
     program_expect(run(args, "policy merge @/both", dir), OPT_EXIT_USAGE,
                    "--weights X,... is missing");
+    program_expect(run(args, "policy keep @/both --experts 1 --out @/c", dir), 0,
+                   "single");
+    program_expect(run(args, "policy keep @/both --experts 2 --out @/c", dir),
+                   OPT_EXIT_FAILED, "--experts");
+    program_expect(run(args, "policy keep @/both --experts .5 --out @/c", dir),
+                   OPT_EXIT_FAILED, "whole number");
     program_expect("policy", OPT_EXIT_USAGE, "commands");
     program_expect("policy sell", OPT_EXIT_USAGE, "there is no command 'policy sell'");
 }

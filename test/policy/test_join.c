@@ -158,5 +158,49 @@ START_TEST(without_memory)
 }
 END_TEST
 
-SUITE(policy_join, a_vertex_is_the_policy_that_was_joined,
-      between_them_weights_are_averaged, what_cannot_be_joined, without_memory);
+/* An expert that is left out counts as one that is busy. */
+START_TEST(kept_experts_decide_as_if_the_others_were_busy)
+{
+    static const uint64_t kept[] = {5, 3, 4, 7};
+    struct policy_cfg c = policy_cfg_default(OBS);
+    for (size_t i = 0; i < sizeof kept / sizeof *kept; i++) {
+        struct policy *p = policy_new(&c, NULL);
+        policy_init(p, 7);
+        struct policy *some_of = join_keep(p, kept[i], 7, NULL);
+        ck_assert_ptr_nonnull(some_of);
+        p->actor->busy = 7 & ~kept[i];
+        struct policy_ws *a = policy_ws_new(&c, NULL),
+                         *b = policy_ws_new(&some_of->cfg, NULL);
+        ck_assert(a && b);
+        struct rng r;
+        rng_init(&r, 1, 2);
+        for (int n = 0; n < 50; n++) {
+            float x[OBS];
+            struct policy_choice of_p, of_some;
+            for (int k = 0; k < OBS; k++)
+                x[k] = (float)rng_normal(&r);
+            policy_decide(&of_p, p, a, x, 0xfff, -1);
+            policy_decide(&of_some, some_of, b, x, 0xfff, -1);
+            for (int k = 0; k < POLICY_ACTIONS; k++)
+                ck_assert_float_eq_tol(of_p.prob[k], of_some.prob[k], 1e-5f);
+            ck_assert_float_eq_tol(of_p.value, of_some.value, 1e-4f);
+        }
+        policy_ws_free(a);
+        policy_ws_free(b);
+        policy_free(some_of);
+        policy_free(p);
+    }
+    struct policy *p = policy_new(&c, NULL);
+    struct err e = {0};
+    ck_assert_ptr_null(join_keep(p, 8, 7, &e));
+    ck_assert_int_eq(e.code, ERR_RANGE);
+    e = (struct err){0};
+    ck_assert_ptr_null(join_keep(p, 1, 0, &e));
+    ck_assert_int_eq(e.code, ERR_RANGE);
+    policy_free(p);
+}
+END_TEST
+
+SUITE(policy_join, kept_experts_decide_as_if_the_others_were_busy,
+      a_vertex_is_the_policy_that_was_joined, between_them_weights_are_averaged,
+      what_cannot_be_joined, without_memory);
