@@ -364,7 +364,7 @@ page-web:
 # ---- tests
 
 # everything that make test runs or needs
-TESTED := build/abrd $(B)/lib/libabrd.a $(B)/check $(B)/grid $(B)/trial_chaos $(B)/trial_hostile $(B)/trial_soak
+TESTED := build/abrd $(B)/lib/libabrd.a $(B)/check $(B)/grid $(B)/score_page $(B)/trial_chaos $(B)/trial_hostile $(B)/trial_soak
 test: ## run everything: lint, unit, golden, HTTP and browser tests
 	@$(MAKE) --no-print-directory deps-test
 	@$(MAKE) --no-print-directory web test/web/node_modules/.done test/lint/node_modules/.done media $(TESTED)
@@ -375,7 +375,7 @@ CHECK_JOBS = $(patsubst -j%,%,$(firstword $(filter -j%,$(MAKEFLAGS))))
 check: $(B)/check $(B)/abrd ## run the unit tests; SUITE=abr/emulator/emu for one suite
 	$(Q)JOBS=$${JOBS:-$(CHECK_JOBS)} $(B)/check $(SUITE)
 
-test-http: all web $(B)/grid $(B)/trial_chaos $(B)/trial_hostile $(B)/trial_soak ## run the HTTP tests against the real daemon, short trials, and the tests of the scripts
+test-http: all web $(B)/grid $(B)/score_page $(B)/trial_chaos $(B)/trial_hostile $(B)/trial_soak ## run the HTTP tests against the real daemon, short trials, and the tests of the scripts
 	@bash test/each.sh http
 
 test-web: all web media test/web/node_modules/.done ## run the browser tests in Chromium
@@ -447,6 +447,10 @@ $(B)/grid: $(B)/test/score/grid.o $(B)/libabrd.a
 	$(call making,LD,$@)
 	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(LDLIBS)
 
+$(B)/score_page: $(B)/test/score/score_page.o $(B)/libabrd.a
+	$(call making,LD,$@)
+	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(LDLIBS)
+
 $(B)/sim: $(SIMOBJ) $(B)/libabrd.a
 	$(call making,LD,$@)
 	$(Q)$(CC) $(LDFLAGS) $(SIM_WRAP) -o $@ $^ $(LDLIBS)
@@ -508,6 +512,11 @@ viewers: all $(B)/grid ## score what viewers feel, by profile (test/score/viewer
 regimes: all $(B)/grid ## map where the policy is better or worse than the best rule (test/score/regimes.mjs, minutes); POLICY=moe:FILE PART=test CELLS=720
 	@POLICY="$(POLICY)" PART="$(PART)" SHARED="$(or $(SHARED),../shared)" CELLS="$(CELLS)" TRACES="$(TRACES)" \
 	    DRAWS="$(DRAWS)" RIVALS_AS="$(RIVALS_AS)" OUT="$(OUT)" node test/score/regimes.mjs
+
+.PHONY: continual
+continual: all web $(B)/grid $(B)/score_page ## what the learner gains, keeps and forgets (test/score/continual.mjs, an hour); PART=test SEEDS=10 ONLY=abab QUICK=1
+	@PART="$(PART)" SHARED="$(or $(SHARED),../shared)" SEEDS="$(SEEDS)" JOBS="$(JOBS)" ONLY="$(ONLY)" ARMS="$(ARMS)" \
+	    MORE="$(MORE)" SCALE="$(SCALE)" QUICK="$(QUICK)" OUT="$(OUT)" node test/score/continual.mjs
 
 ablation: all ## train the recipe with one change at a time (test/score/ablation.sh); STEPS=N SEEDS=5 JOBS=2
 	@STEPS="$(STEPS)" SEEDS="$(SEEDS)" JOBS="$(JOBS)" OPTIONS="$(OPTIONS)" TABLE="$(TABLE)" \
@@ -611,4 +620,4 @@ clean: ## remove everything that was built
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
--include $(B)/test/score/grid.d $(OBJ:.o=.d) $(LIBC:.o=.d) $(TESTOBJ:.o=.d) $(BENCHOBJ:.o=.d) $(TRIALOBJ:.o=.d) $(SIMOBJ:.o=.d)
+-include $(B)/test/score/grid.d $(B)/test/score/score_page.d $(OBJ:.o=.d) $(LIBC:.o=.d) $(TESTOBJ:.o=.d) $(BENCHOBJ:.o=.d) $(TRIALOBJ:.o=.d) $(SIMOBJ:.o=.d)

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# selftest.sh - do the scores say what is so? score.sh, viewers.mjs, regimes.mjs, ablation.sh and routing.sh on
+# selftest.sh - do the scores say what is so? score.sh, viewers.mjs, regimes.mjs, ablation.sh, routing.sh and
+# continual.mjs on
 # small golden traces.
 set -u
 cd "$(dirname "$0")/../.."
@@ -165,6 +166,24 @@ is "all latched, nothing changed its way, experts moved on" 3 \
 is "before the latch states did" 1 \
     "$(grep '"arm": "latch"' "$tmp/routing.json" | grep -cE '"changes_before": \[[1-9]')"
 is "the routers' rows are JSON" 0 "$(node -e 'JSON.parse(require("fs").readFileSync(process.argv[1]))' "$tmp/routing.json"; echo $?)"
+
+# an arm that does not learn changes nothing; one that learns too fast does
+printf 'still|--learn-rate 0 --critic-rate 0 --noise 0\nwild|--learn-rate 0.02 --noise 0 --tolerance 1\nfuture|--no-such-setting 1\n' >"$tmp/arms"
+continual()
+{
+    SHARED=$tmp/shared CACHE=$tmp/cache RUNS=$tmp/continual ARMS=$tmp/arms QUICK=1 OUT=$tmp/continual.json \
+        node test/score/continual.mjs 2>&1
+}
+continual >"$tmp/continual.txt"
+is "an arm of a program to come is skipped" 1 "$(grep -c 'skipped: arm future' "$tmp/continual.txt")"
+is "frozen weights change nothing" 1 \
+    "$(grep -cE '^still +\+0.00 \[\+0.00, \+0.00\] +\+0.00 \[\+0.00, \+0.00\]' "$tmp/continual.txt")"
+is "and learning does" 0 "$(grep -cE '^wild +[+-]0.00 \[' "$tmp/continual.txt")"
+is "a sentence says who wins" 1 "$(grep -cE '^(Frozen weights win|(still|wild) wins): ' "$tmp/continual.txt")"
+is "its page has it" 1 "$(grep -cE '(Frozen weights win|(still|wild) wins): ' "$tmp/continual.html")"
+rm -f "$tmp/continual.html"
+is "a run is made once, with the same figures" "$(grep -v '^figures\|^page' "$tmp/continual.txt")" \
+    "$(continual | grep -v '^figures\|^page')"
 
 echo "$passed passed, $failed failed"
 [ "$failed" -eq 0 ]
