@@ -355,8 +355,11 @@ static int print(const struct work *w, struct out *o, const struct report *r,
         rc = print_table(r, t, e);
     if (!rc) rc = put_checks(o, r, e);
     if (rc) return rc;
-    out_say(o, "%d of %d checks pass", report_checks(r) - report_checks_failed(r),
+    char words[REPORT_CLAIMS_WORDS];
+    struct report_claims claims = report_claims(r);
+    out_say(o, "our checks: %d of %d pass", report_checks(r) - report_checks_failed(r),
             report_checks(r));
+    if (report_claims_say(words, &claims)) out_say(o, "%s", words);
     if (w->out)
         out_say(o, "report: %s/%s.html", w->out, w->lab->name);
     else

@@ -56,6 +56,41 @@ static const char *report_verdict_word(int v)
     return word[v];
 }
 
+struct report_claims report_claims(const struct report *r)
+{
+    struct report_claims out = {{0}};
+    size_t t, i;
+    json_t *table, *row, *cell;
+    const char *column;
+    json_array_foreach(r->tables, t, table)
+    {
+        json_array_foreach(json_object_get(table, "rows"), i, row)
+        {
+            json_object_foreach(row, column, cell)
+            {
+                if (strcmp(report_member(cell, "is"), "verdict") == 0)
+                    out.n[json_integer_value(json_object_get(cell, "v"))]++;
+            }
+        }
+    }
+    return out;
+}
+
+bool report_claims_say(char out[REPORT_CLAIMS_WORDS], const struct report_claims *c)
+{
+    static const char *const says[REPORT_VERDICTS] = {"hold", "in part", "differ",
+                                                      "untested"};
+    size_t used = (size_t)snprintf(out, REPORT_CLAIMS_WORDS, "the paper's claims:");
+    bool any = false;
+    for (int v = 0; v < REPORT_VERDICTS; v++) {
+        if (!c->n[v]) continue;
+        used += (size_t)snprintf(out + used, REPORT_CLAIMS_WORDS - used, "%s %d %s",
+                                 any ? "," : "", c->n[v], says[v]);
+        any = true;
+    }
+    return any;
+}
+
 struct report *report_new(const char *name, const char *title, struct err *e)
 {
     assert(report_is_name(name) && strlen(name) < sizeof((struct report *)0)->name);
@@ -964,8 +999,21 @@ static void put_params(FILE *f, const struct report *r)
 static void put_badge(FILE *f, int checks, int failed, const char *link)
 {
     if (!checks) return;
-    fprintf(f, "<a class=\"verdict %s\" href=\"%s#checks\">%d of %d checks pass</a>\n",
+    fprintf(f,
+            "<a class=\"verdict %s\" href=\"%s#checks\">our checks: %d of %d pass</a>\n",
             failed ? "differs" : "pass", link, checks - failed, checks);
+}
+
+/* The verdicts of the tables, next to the badge of the checks: a paper can fail where we pass. */
+static void put_claims(FILE *f, const struct report_claims *c)
+{
+    char words[REPORT_CLAIMS_WORDS];
+    if (!report_claims_say(words, c)) return;
+    fprintf(f, "<span class=\"verdict %s\">%s</span>\n",
+            c->n[REPORT_DIFFERS]                          ? "differs"
+            : c->n[REPORT_SHORT] || c->n[REPORT_UNTESTED] ? "short"
+                                                          : "pass",
+            words);
 }
 
 static void put_data(FILE *f, const struct report *r)
@@ -1012,6 +1060,8 @@ static void put_page(FILE *f, const struct part *p)
     html(f, sentence);
     fputs("</p>\n", f);
     put_badge(f, report_checks(r), report_checks_failed(r), "");
+    struct report_claims claims = report_claims(r);
+    put_claims(f, &claims);
     put_params(f, r);
     fputs("<noscript><p>The charts need JavaScript; their numbers are in the CSV file."
           "</p></noscript>\n</header>\n<main>\n",
@@ -1045,6 +1095,11 @@ static void put_entry(FILE *f, const json_t *one)
     char link[80];
     snprintf(link, sizeof link, "%.64s.html", report_member(one, "name"));
     put_badge(f, (int)json_array_size(checks), failed, link);
+    struct report_claims claims = {{0}};
+    for (int v = 0; v < REPORT_VERDICTS; v++)
+        claims.n[v] = (int)json_integer_value(
+            json_object_get(json_object_get(one, "claims"), report_verdict_word(v)));
+    put_claims(f, &claims);
     if (failed) fputs("<ul>\n", f);
     json_array_foreach(checks, i, c) if (!json_is_true(json_object_get(c, "pass")))
         element(f, "li", report_member(c, "name"));
@@ -1194,7 +1249,11 @@ static void put_json(FILE *f, const struct part *p)
         fputs(i ? ",\n  " : "\n  ", f);
         json_value(f, v);
     }
-    fputs("],\n\"tables\": [", f);
+    struct report_claims claims = report_claims(r);
+    fputs("],\n\"claims\": {", f);
+    for (int k = 0; k < REPORT_VERDICTS; k++)
+        fprintf(f, "%s\"%s\": %d", k ? ", " : "", report_verdict_word(k), claims.n[k]);
+    fputs("},\n\"tables\": [", f);
     json_array_foreach(r->tables, i, v)
     {
         fputs(i ? ",\n  " : "\n  ", f);

@@ -30,6 +30,7 @@
  *   NAME.html   opens from disk, needs no network; charts by uPlot, whose text the caller passes
  *   NAME.csv    figure,panel,series,x,y,lo,hi: every number that is drawn
  *   NAME.json   {"name", "title", "summary", "parameters": {}, "checks": [{name, value, low, high, pass}],
+ *                "claims": {verdict: number},
  *                "tables": [{title, columns, rows: [{}]}]}
  *   index.html  the list of all reports whose JSON lies in dir
  * Each file is written whole or not at all, with the same bytes for the same content. Numbers have 12
@@ -81,6 +82,7 @@ enum report_verdict {
     REPORT_DIFFERS,  /* not as claimed */
     REPORT_UNTESTED, /* too few runs to tell, or the claim has no number */
 };
+#define REPORT_VERDICTS 4
 
 /* Marks the row of the last table that has the best value in the column, among the rows with the same
  * text in the column `within` (NULL: among all). A row whose interval holds the best value is marked, too:
@@ -154,6 +156,16 @@ bool report_check(struct report *r, const char *name, double value, double low,
                   double high);
 int report_checks(const struct report *r);
 int report_checks_failed(const struct report *r);
+
+/* Verdicts of all tables: what became of the paper's claims. A check is ours, and says that the lab
+ * works or that the product keeps a promise; it is not a claim of the paper. */
+struct report_claims {
+    int n[REPORT_VERDICTS];
+};
+struct report_claims report_claims(const struct report *r);
+#define REPORT_CLAIMS_WORDS 120
+/* "the paper's claims: 5 hold, 2 in part, 1 differ"; false if there are none. */
+bool report_claims_say(char out[REPORT_CLAIMS_WORDS], const struct report_claims *c);
 
 /* ---- reading back, for the terminal ---- */
 

@@ -125,9 +125,10 @@ TEST(labs_are_listed)
 /* 1 + (0 + 1 + 2 + 3) / 4 */
 TEST(checks_decide_the_exit_code)
 {
-    expect("toy --quiet --low 2.5", OPT_EXIT_DONE, STDOUT_FILENO, "1 of 1 checks pass");
+    expect("toy --quiet --low 2.5", OPT_EXIT_DONE, STDOUT_FILENO,
+           "our checks: 1 of 1 pass");
     expect("toy --quiet --low 2.51", OPT_EXIT_FAILED, STDOUT_FILENO,
-           "0 of 1 checks pass");
+           "our checks: 0 of 1 pass");
     expect("toy --quiet --low 2.51", OPT_EXIT_FAILED, STDOUT_FILENO, "FAILS");
     expect("toy --quiet --seed 7", OPT_EXIT_DONE, STDOUT_FILENO, "paper   8.500");
     expect("toy --quiet", OPT_EXIT_DONE, STDOUT_FILENO, "no report was written");
@@ -149,7 +150,7 @@ TEST(checks_are_rows_for_programs)
     json_decref(all);
     free(text);
     expect("toy --quiet --low 1.25 --json -", OPT_EXIT_DONE, STDERR_FILENO,
-           "1 of 1 checks pass");
+           "our checks: 1 of 1 pass");
     expect("toy --quiet --csv /no/such/file", OPT_EXIT_FAILED, STDERR_FILENO,
            "/no/such/file: cannot be written");
 }
@@ -201,7 +202,7 @@ TEST(threads_change_nothing)
     for (int threads = 1; threads <= 2; threads++) {
         snprintf(args, sizeof args, "toy --quiet --threads %d --out %s/%d", threads, home,
                  threads);
-        expect(args, OPT_EXIT_DONE, STDOUT_FILENO, "checks pass");
+        expect(args, OPT_EXIT_DONE, STDOUT_FILENO, "our checks: ");
     }
     for (int f = 0; f < 3; f++) {
         for (int k = 0; k < 2; k++) {
@@ -254,7 +255,7 @@ TEST(failures_are_told)
 TEST(the_program_has_labs)
 {
     program_expect("lab --help", OPT_EXIT_DONE, "  tracking    ");
-    program_expect("lab tracking --quick --quiet", OPT_EXIT_DONE, " checks pass");
+    program_expect("lab tracking --quick --quiet", OPT_EXIT_DONE, "our checks: ");
     program_expect("lab tracking --steps none", OPT_EXIT_USAGE, "--steps");
 }
 

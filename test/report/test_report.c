@@ -212,7 +212,9 @@ TEST(page_says_what_was_added)
     expect(d, "count(//figure[@id='fig1']//div[@class='plot'])", "2");
     expect(d, "count(//figure//button)", "2"); /* moe is in both panels */
     expect(d, "//section[@id='checks']//tr[1]/td[1]", "in <limits>");
-    expect(d, "//header/a[@class='verdict pass']", "1 of 1 checks pass");
+    expect(d, "//header/a[@class='verdict pass']", "our checks: 1 of 1 pass");
+    expect(d, "//header/span[@class='verdict differs']",
+           "the paper's claims: 1 hold, 1 differ");
 
     /* the data that the charts are drawn from, as a browser would read it */
     char *data = found(d, "//script[@id='report-data']");
@@ -376,7 +378,8 @@ TEST(index_lists_the_reports_of_the_folder)
     put(dir, "broken.json", "{\"name\":");
     put(dir, "list.json", "[1, 2]");
     put(dir, "zeta.json",
-        "{\"name\": \"zeta\", \"title\": \"Z & z\", \"checks\": [{\"name\": \"<slope>\", "
+        "{\"name\": \"zeta\", \"title\": \"Z & z\", \"claims\": {\"pass\": 2, "
+        "\"untested\": 1}, \"checks\": [{\"name\": \"<slope>\", "
         "\"pass\": false}, {\"name\": \"gap\", \"pass\": true}]}");
     struct report *r = sample();
     write_sample(dir, r);
@@ -385,8 +388,10 @@ TEST(index_lists_the_reports_of_the_folder)
     expect(d, "count(//ul[@class='reports']/li)", "2");
     expect(d, "//ul[@class='reports']/li[1]/a/@href", "sample.html");
     expect(d, "//ul[@class='reports']/li[2]/a[1]", "Z & z");
-    expect(d, "//ul[@class='reports']/li[2]/a[2]", "1 of 2 checks pass");
+    expect(d, "//ul[@class='reports']/li[2]/a[2]", "our checks: 1 of 2 pass");
     expect(d, "//ul[@class='reports']/li[2]/a[2]/@href", "zeta.html#checks");
+    expect(d, "//ul[@class='reports']/li[2]/span[@class='verdict short']",
+           "the paper's claims: 2 hold, 1 untested");
     expect(d, "//ul[@class='reports']/li[2]/ul/li", "<slope>");
     xmlFreeDoc(d);
     free(text);

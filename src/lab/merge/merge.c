@@ -631,11 +631,11 @@ static int merge_run(struct lab_task *t, struct err *e)
 }
 
 static const struct lab_option OPTIONS[] = {
-    LAB_NUMBER(LAB_INT, "seeds", "N", 20, 10, 3, 1000,
+    LAB_NUMBER(LAB_INT, "seeds", "N", 20, 3, 3, 1000,
                "runs of each method, each with its own mix and viewers"),
     LAB_NUMBER(LAB_INT, "sweep", "N", 10, 1, 1, 1000,
                "seeds of the sweep for each pair of rho and eta"),
-    LAB_NUMBER(LAB_INT, "slots", "T", 500, 500, 50, 100000, "slots of each run"),
+    LAB_NUMBER(LAB_INT, "slots", "T", 500, 200, 50, 100000, "slots of each run"),
     LAB_NUMBER(LAB_INT, "viewers", "N", 60, 60, 1, 100000, "sessions of each slot"),
     LAB_NUMBER(LAB_INT, "nodes", "N", 3, 3, 1, MERGE_NODES_MAX,
                "nodes that serve a share of the viewers each, with and without sharing "
