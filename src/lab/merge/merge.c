@@ -24,6 +24,7 @@ static const char MISLEADING[] = "high-4g";
 const double merge_rho[MERGE_RHOS] = {.3, .5, .7, .9};
 const double merge_eta[MERGE_ETAS] = {1e-4, 1e-3, 1e-2, 1e-1};
 const int merge_experts[MERGE_SIZES] = {4, 8, 16, 32, 64, 128, 192};
+const int merge_bound_rounds[MERGE_BOUND_ROUNDS] = {50, 500, 3000};
 const enum merge_method merge_start[MERGE_STARTS] = {MERGE_TANBR, MERGE_TANBR_MISLED,
                                                      MERGE_TANBR_BARE};
 
@@ -584,6 +585,20 @@ static int run_sizes(struct merge_found *f, int size, struct err *e)
     return rc;
 }
 
+/* ---- Lemmas 1 and 2 ---- */
+
+static int run_bounds(struct merge_found *f, struct err *e)
+{
+    int rc = 0;
+    for (int r = 0; r < MERGE_BOUND_RHOS; r++)
+        for (int t = 0; t < MERGE_BOUND_ROUNDS; t++)
+            for (int order = 0; order < 2 && !rc; order++)
+                rc = merge_bounds_grow(&f->bounds[r][t][order], V, merge_rho[r], 1,
+                                       merge_bound_rounds[t],
+                                       (enum merge_bounds_order)order, e);
+    return rc;
+}
+
 /* ---- the lab ---- */
 
 static void merge_release(struct merge_found *f)
@@ -624,6 +639,8 @@ static int merge_run(struct lab_task *t, struct err *e)
         rc = run_nodes(f, i / MERGE_STARTS, i % MERGE_STARTS, e);
     for (int i = 0; i < MERGE_SIZES && !rc; i++)
         rc = run_sizes(f, i, e);
+    if (!rc) rc = run_bounds(f, e);
+    if (!rc) f->actor = l.joined->actor->cfg;
     if (!rc) merge_report(f);
     merge_release(f);
     unload(&l);

@@ -2,6 +2,7 @@
 #ifndef LAB_MERGE_PRIV_H
 #define LAB_MERGE_PRIV_H
 
+#include "lab/merge/merge_bounds.h"
 #include "lab/merge/merge_sim.h"
 #include "lab/reps.h"
 
@@ -11,6 +12,8 @@ enum {
     MERGE_PAIRS = 6,
     MERGE_SIZES = 7,
     MERGE_RHOS = 4,
+    MERGE_BOUND_RHOS = 4,
+    MERGE_BOUND_ROUNDS = 3,
     MERGE_ETAS = 4,
     MERGE_STARTS = 3, /* of bandits on several nodes: prior, misleading prior, none */
     /* every method on both mixes, then Tanbr with each rho and eta on the drifting mix */
@@ -20,6 +23,7 @@ enum {
 
 extern const double merge_rho[MERGE_RHOS], merge_eta[MERGE_ETAS];
 extern const int merge_experts[MERGE_SIZES];
+extern const int merge_bound_rounds[MERGE_BOUND_ROUNDS];
 extern const enum merge_method merge_start[MERGE_STARTS];
 
 /* Columns of an arm, one row per seed. From MERGE_CURVE on: cumulative regret at the grid's slots. */
@@ -54,6 +58,8 @@ struct merge_found {
     struct reps *shared[MERGE_MIXES][MERGE_STARTS];
     double line[MERGE_PAIRS][MERGE_LINE][MERGE_TASKS];
     double off; /* mean error of the grid's means at points that are not on it */
+    struct merge_bounds bounds[MERGE_BOUND_RHOS][MERGE_BOUND_ROUNDS][2]; /* by order */
+    struct mix_cfg actor; /* of the policy whose experts are merged */
     int steps
         [2][MERGE_SIZES]; /* to 20 leaves: ours, the paper's settings; -1 = not reached */
 };

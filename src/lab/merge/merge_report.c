@@ -212,6 +212,78 @@ static void merge_sizes(const struct merge_found *f)
     }
 }
 
+/* The paper's Table I has seconds and parameters of T5; ours are counted for our actor. */
+static void merge_costs(const struct merge_found *f)
+{
+    static const struct {
+        const char *says;
+        int active;
+    } how[] = {{"one merged expert", 0},
+               {"router, 1 expert active", 1},
+               {"router, 2 experts active", 2},
+               {"router, 3 experts active", 3}};
+    struct report *r = f->task->report;
+    struct merge_cost merged = merge_cost(&f->actor, 0);
+    report_table(r, "Cost of a decision, counted (seconds: make bench BENCH_ONLY=merge)");
+    for (int i = 0; i < 4; i++) {
+        struct merge_cost c = merge_cost(&f->actor, how[i].active);
+        report_row(r);
+        report_cell(r, "how", "%s", how[i].says);
+        report_int(r, "products", (int64_t)c.products);
+        report_int(r, "bytes of weights", (int64_t)c.bytes);
+        if (i)
+            report_real(r, "merged saves, products [%]",
+                        100 * (1 - merged.products / c.products), 1);
+        if (i)
+            report_real(r, "merged saves, bytes [%]", 100 * (1 - merged.bytes / c.bytes),
+                        1);
+    }
+    struct merge_cost one = merge_cost(&f->actor, 1), two = merge_cost(&f->actor, 2);
+    double time[2] = {1 - merged.products / one.products,
+                      1 - merged.products / two.products};
+    report_table(r, "Claims: cost (Tables I and II, Fig. 3b)");
+    for (int i = 0; i < 2; i++) {
+        report_row(r);
+        report_cell(r, "claim", "time of a decision at least 45 %% less, %d active",
+                    i + 1);
+        report_verdict(r, "verdict",
+                       time[i] >= .45 ? REPORT_PASS
+                       : time[i] > 0  ? REPORT_SHORT
+                                      : REPORT_DIFFERS);
+        report_real(r, "saved [%]", 100 * time[i], 1);
+    }
+    double memory = 1 - merged.bytes / one.bytes;
+    report_row(r);
+    report_cell(r, "claim", "memory at least 20 %% less");
+    report_verdict(r, "verdict", memory >= .2 ? REPORT_PASS : REPORT_DIFFERS);
+    report_real(r, "saved [%]", 100 * memory, 1);
+}
+
+/* Over all rounds and orders of a rho: the most of the lemma's bound that was used. */
+static void merge_lemmas(const struct merge_found *f)
+{
+    struct report *r = f->task->report;
+    report_table(r, "Lemmas 1 and 2: trees grown to be as deep, or as large, as they can "
+                    "be (C, nu1 and delta 1)");
+    for (int i = 0; i < MERGE_BOUND_RHOS; i++)
+        for (int t = 0; t < MERGE_BOUND_ROUNDS; t++) {
+            const struct merge_bounds *deep = &f->bounds[i][t][MERGE_DEEPEST],
+                                      *wide = &f->bounds[i][t][MERGE_IN_TURN];
+            report_row(r);
+            report_real(r, "rho", merge_rho[i], 1);
+            report_int(r, "slots", merge_bound_rounds[t]);
+            report_int(r, "depth", deep->depth);
+            report_real(r, "Lemma 2", deep->depth_bound, 1);
+            report_int(r, "leaves",
+                       wide->leaves > deep->leaves ? wide->leaves : deep->leaves);
+            report_real(r, "Lemma 1", wide->leaves_bound, 0);
+            bool holds = deep->depth <= deep->depth_bound &&
+                         wide->leaves <= wide->leaves_bound &&
+                         deep->leaves <= deep->leaves_bound;
+            report_verdict(r, "verdict", holds ? REPORT_PASS : REPORT_DIFFERS);
+        }
+}
+
 /* ---- figures ---- */
 
 static void figure_regret(const struct merge_found *f)
@@ -372,6 +444,8 @@ void merge_report(const struct merge_found *f)
     merge_nodes(f);
     merge_scores(f);
     merge_sizes(f);
+    merge_costs(f);
+    merge_lemmas(f);
     figure_regret(f);
     figure_lines(f);
     figure_sweep(f);

@@ -39,7 +39,7 @@ TEST(runs_and_does_not_depend_on_threads)
     labs_go_twice(run);
     ck_assert_int_gt(run[0].asked, 20);
     ck_assert_int_gt(run[1].asked, 20);
-    ck_assert_int_eq(report_tables(run[0].task.report), 6);
+    ck_assert_int_eq(report_tables(run[0].task.report), 9);
     ck_assert_int_gt(report_checks(run[0].task.report), 10);
     labs_end(&run[0]);
 }
