@@ -19,7 +19,7 @@ void api_decide(struct api *a, const struct http_request *q, const struct route_
     if (!rc)
         rc = service_decide(&answer, a->shared->service, a->scratch,
                             in.has_mu ? NULL : profile.name, in.has_mu || in.profile[0],
-                            &in.view, &e);
+                            &in.view, in.max_kbps, &e);
     if (rc) {
         reply_err(r, &e);
         return;

@@ -187,6 +187,12 @@ int limits_qoe(const struct qoe *k, struct err *e)
     return 0;
 }
 
+int limits_cap(double max_kbps, struct err *e)
+{
+    if (max_kbps == 0) return 0;
+    return within(max_kbps, LIMITS_KBPS_MIN, LIMITS_KBPS_MAX, "max_kbps", e);
+}
+
 int limits_name(const char *name, struct err *e)
 {
     size_t n = strlen(name);
@@ -216,6 +222,9 @@ int limits_open(const struct session_open *in, struct err *e)
     if (!rc) rc = check_entries(in->n_height, in->levels, "height", e);
     if (!rc && in->n_height) rc = limits_heights(in->height, in->levels, e);
     if (!rc && in->has_next) rc = check_next(in->next_bytes, in->levels, e);
+    if (!rc) rc = within(in->buffer_s, 0, LIMITS_BUFFER_S, "buffer_s", e);
+    if (!rc) rc = limits_cap(in->max_kbps, e);
+    if (!rc) rc = limits_history(in->link.kbps, in->link.download_s, in->link.n, e);
     if (!rc && in->has_next_quality)
         rc = check_entries(in->n_next_quality, in->levels, "next_quality", e);
     if (!rc && in->has_next_quality)
@@ -266,13 +275,14 @@ int limits_underway(const struct underway_in *in, int levels, struct err *e)
     if (!rc)
         rc = within(in->elapsed_s, LIMITS_DOWNLOAD_S_MIN, LIMITS_SECONDS, "elapsed_s", e);
     if (!rc) rc = within(in->buffer_s, 0, LIMITS_BUFFER_S, "buffer_s", e);
-    return rc;
+    return rc ? rc : limits_cap(in->max_kbps, e);
 }
 
 int limits_question(const struct question *q, int levels, int chunks, struct err *e)
 {
     int rc = check_chunk(q->chunk, chunks, "chunk", e);
     if (!rc) rc = within(q->buffer_s, 0, LIMITS_BUFFER_S, "buffer_s", e);
+    if (!rc) rc = limits_cap(q->max_kbps, e);
     if (!rc && q->has_last) rc = limits_outcome(&q->last, "last.", levels, chunks, e);
     if (!rc && q->has_next) rc = check_next(q->next_bytes, levels, e);
     if (!rc && q->has_next) rc = check_entries(q->n_next, levels, "next_bytes", e);

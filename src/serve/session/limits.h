@@ -48,6 +48,8 @@ int limits_outcome(const struct outcome *o, const char *prefix, int levels, int 
                    struct err *e) __attribute__((warn_unused_result));
 
 /* Accepts a chunk that any session may have. */
+/* 0: no cap. */
+int limits_cap(double max_kbps, struct err *e) __attribute__((warn_unused_result));
 int limits_chunk(int chunk, struct err *e) __attribute__((warn_unused_result));
 
 int limits_underway(const struct underway_in *in, int levels, struct err *e)

@@ -128,6 +128,13 @@ void service_worker_from(struct service_worker *w, uint64_t from, uint64_t netwo
 /* observe: the player decides by its own rules; the daemon stores what it would have decided. */
 enum session_mode { SESSION_DEFAULT, SESSION_DECIDE, SESSION_OBSERVE };
 
+/* What the client measured of its link before the session, oldest first. Not stored: after a restart
+ * of the daemon the session's own chunks are all that is known. */
+struct service_link {
+    int n; /* <= VIEW_HISTORY */
+    double kbps[VIEW_HISTORY], download_s[VIEW_HISTORY];
+};
+
 struct session_open {
     char profile[SERVICE_NAME]; /* "": no name given */
     bool has_mu;                /* own weights in qoe, of any utility; excludes profile */
@@ -155,6 +162,12 @@ struct session_open {
     bool greedy;                      /* never explores, so nothing learns from it */
     char viewer
         [SERVICE_VIEWER]; /* names the viewer for a trial; never stored. "": unknown */
+    /* Playback is under way: another period, ladder or video of the same viewer, or a session that the
+     * daemon has lost. Its first chunk is no start. */
+    bool continues;
+    double buffer_s; /* media in the buffer now */
+    struct service_link link;
+    double max_kbps; /* cap of the first chunk (abr/deciders/cap.h); 0: none */
 };
 
 /* How a decision was made. Part of a step, so that a repeat gets the same answer. */
@@ -221,6 +234,8 @@ struct question {
     int n_next_quality; /* as n_next */
     double
         next_quality[VIEW_LEVELS]; /* points of the chunk at each level; NaN: unknown */
+    double max_kbps;          /* cap of this chunk (abr/deciders/cap.h); 0: none */
+    struct service_link link; /* of a session's first question */
 };
 
 /* Idempotent per (session, chunk): an equal repeat gets the equal answer, a different one
@@ -234,6 +249,7 @@ struct underway_in {
     int chunk, level;
     int64_t bytes; /* received so far */
     double elapsed_s, buffer_s;
+    double max_kbps; /* cap; 0: none */
 };
 
 struct underway_out {
@@ -308,10 +324,10 @@ void service_history_free(struct history *h);
 /* The view is the whole question; nothing is stored. Greedy. profile: name of the profile, which may
  * have added experts; NULL or "": none, and weights in points get the ceilings of the settings. hinted
  * false: view->qoe is the default profile's, and the viewer is treated as a session without a hint. The
- * caller knows where view->points come from and sets out->quality_from. */
+ * caller knows where view->points come from and sets out->quality_from. max_kbps: cap; 0: none. */
 int service_decide(struct answer *out, struct service *s, struct service_worker *w,
                    const char *profile, bool hinted, const struct view *view,
-                   struct err *e) __attribute__((warn_unused_result));
+                   double max_kbps, struct err *e) __attribute__((warn_unused_result));
 
 /* ---- profiles ---- */
 struct profile {

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "abr/deciders/abandon.h"
+#include "abr/deciders/cap.h"
 #include "abr/deciders/first_level.h"
 #include "abr/deciders/window.h"
 #include "abr/emulator/quality.h"
@@ -164,6 +165,26 @@ static double draw(const struct service *s, bool explores, uint64_t key, int chu
                          : decide_draw(s->cfg.seed, key, chunk);
 }
 
+/* As verdict_on, up to the cap. d->view is `view`, whose upper levels are gone afterwards. */
+static void verdict_below(struct verdict *out, struct service_worker *w, struct view *view,
+                          struct decision *d, double max_kbps)
+{
+    int all = view->levels, allowed = cap_levels(view, max_kbps);
+    if (allowed == all) {
+        verdict_on(out, w, d);
+        return;
+    }
+    cap_view(view, allowed);
+    d->u = -1;
+    verdict_on(out, w, d);
+    if (!out->seen && all > FEAT_LEVELS) out->seen = (1u << view->levels) - 1;
+    if (out->level < allowed) return;
+    /* one level is left of the two that were compared */
+    out->level = 0;
+    memset(out->prob, 0, sizeof out->prob);
+    out->prob[0] = 1;
+}
+
 static bool chosen_to_explore(const struct service *s, uint64_t key)
 {
     if (s->cfg.secret)
@@ -191,6 +212,7 @@ static int make_row(struct track_row *row, struct service_worker *w,
                               .key = in->key,
                               .has_key = in->has_key,
                               .has_mu = in->has_mu,
+                              .continued = in->continues,
                               .hinted = in->has_mu || in->profile[0]};
     memcpy(row->ladder_kbps, in->ladder_kbps, (size_t)in->levels * sizeof(double));
     row->quality_from = (uint8_t)in->quality_from;
@@ -242,8 +264,11 @@ int service_open(struct session_opened *out, struct service *s, struct service_w
     if (!rc) rc = service_admit(s, e);
     if (rc) return rc;
 
-    struct question q = {.has_next = in->has_next,
-                         .has_next_quality = in->has_next_quality};
+    struct question q = {.buffer_s = in->buffer_s,
+                         .has_next = in->has_next,
+                         .has_next_quality = in->has_next_quality,
+                         .max_kbps = in->max_kbps,
+                         .link = in->link};
     memcpy(q.next_bytes, in->next_bytes, sizeof q.next_bytes);
     memcpy(q.next_quality, in->next_quality, sizeof q.next_quality);
     struct track first;
@@ -255,7 +280,7 @@ int service_open(struct session_opened *out, struct service *s, struct service_w
     rc = track_peek(&view, &unused, &first, &none, &q, e);
     if (!rc) {
         stages_end(w->stages, STAGE_TRACK);
-        verdict_on(&v, w,
+        verdict_below(&v, w, &view,
                    &(struct decision){.view = &view,
                                       .hinted = row.hinted,
                                       .tag = row.tag,
@@ -265,7 +290,7 @@ int service_open(struct session_opened *out, struct service *s, struct service_w
                                       .explores = row.explores,
                                       .trial = row.arm.own ? row.arm.number : 0,
                                       .arm = row.arm.index,
-                                      .u = draw(s, row.explores, row.key, 0)});
+                                      .u = draw(s, row.explores, row.key, 0)}, in->max_kbps);
         stages_end(w->stages, STAGE_POLICY);
         track_changes_clear(&w->changes);
         rc = sessions_open(&out->first, s->sessions, &row, &q, &v, &w->changes, e);
@@ -311,8 +336,8 @@ int service_ask(struct answer *out, struct service *s, struct service_worker *w,
         if (rc) break;
         stages_end(w->stages, STAGE_TRACK);
         struct verdict v;
-        verdict_on(
-            &v, w,
+        verdict_below(
+            &v, w, &view,
             &(struct decision){.view = &view,
                                .hinted = ticket.hinted,
                                .tag = ticket.tag,
@@ -322,7 +347,7 @@ int service_ask(struct answer *out, struct service *s, struct service_worker *w,
                                .explores = ticket.explores,
                                .trial = ticket.trial,
                                .arm = ticket.arm,
-                               .u = draw(s, ticket.explores, ticket.key, q->chunk)});
+                               .u = draw(s, ticket.explores, ticket.key, q->chunk)}, q->max_kbps);
         stages_end(w->stages, STAGE_POLICY);
         track_changes_clear(&w->changes);
         rc = sessions_decide(out, s->sessions, id, &ticket, q, &v, service_now(s),
@@ -359,8 +384,11 @@ int service_underway(struct underway_out *out, struct service *s, const char *se
     const struct underway u = {in->level, (double)in->bytes, in->elapsed_s, in->buffer_s};
     int level = in->level;
     if (!ticket.explores && !ticket.apart) {
+        int allowed = cap_levels(&view, in->max_kbps);
+        if (allowed > in->level) cap_view(&view, allowed);
         experience_apply(&view, s->experience, ticket.slot);
         level = abandon_level(&view, &u);
+        if (level >= allowed && level > in->level) level = in->level;
     }
     *out = (struct underway_out){in->chunk, level, view.ladder_kbps[level]};
     atomic_fetch_add(&s->underway, 1);
@@ -370,9 +398,10 @@ int service_underway(struct underway_out *out, struct service *s, const char *se
 
 int service_decide(struct answer *out, struct service *s, struct service_worker *w,
                    const char *profile, bool hinted, const struct view *view,
-                   struct err *e)
+                   double max_kbps, struct err *e)
 {
     int rc = limits_view(view, e);
+    if (!rc) rc = limits_cap(max_kbps, e);
     if (rc) return rc;
     if (!decide_serves(&s->policy_cfg, view->levels))
         return err_field(e, ERR_RANGE, "ladder_kbps",
@@ -389,14 +418,14 @@ int service_decide(struct answer *out, struct service *s, struct service_worker 
         profiles_own_weights(&asked.qoe, s->profiles);
     struct track_row row = {.opened_at = INFINITY, .hinted = hinted, .qoe = asked.qoe};
     if (profile && strlen(profile) < sizeof row.profile) strcpy(row.profile, profile);
-    verdict_on(&v, w,
+    verdict_below(&v, w, &asked,
                &(struct decision){.view = &asked,
                                   .hinted = hinted,
                                   .tag = service_tag(s, &row),
                                   .content_id = "",
                                   .slot = slot,
                                   .network = w->network,
-                                  .u = -1});
+                                  .u = -1}, max_kbps);
     *out = (struct answer){.chunk = view->chunk,
                            .level = v.level,
                            .levels = view->levels,

@@ -303,6 +303,11 @@ struct qoe_level track_seen(const struct track_row *row, const struct step *s, i
                               traj_points_of(s->points.next[level], row->points[level])};
 }
 
+bool track_starts(const struct track_row *row, const struct step *s)
+{
+    return s->last_level < 0 && !row->continued;
+}
+
 struct qoe_level track_before(const struct track_row *row, const struct step *s)
 {
     int level = s->last_level;
@@ -342,7 +347,7 @@ static void put_outcome(struct track_outcome *out, const struct track *t,
                                   .slot = row->slot,
                                   .decided = s->flags & STEP_DECIDED,
                                   .followed = s->flags & STEP_FOLLOWED,
-                                  .first = s->last_level < 0,
+                                  .first = track_starts(row, s),
                                   .apart = row->apart};
     if (out->first && out->decided && s->chunk == 0) out->network = row->network;
     if (in_order) out->kbps = s->bytes * 8e-3 / s->download_s;
@@ -419,6 +424,7 @@ static uint64_t double_bits(double x)
 static uint64_t question_hash(const struct question *q)
 {
     uint64_t h = rng_u64_at(q->has_last, (uint64_t)q->chunk, double_bits(q->buffer_s));
+    if (q->max_kbps > 0) h = rng_u64_at(h, double_bits(q->max_kbps), 0);
     if (!q->has_last) return h;
     const struct outcome *o = &q->last;
     h = rng_u64_at(h, (uint64_t)o->chunk, (uint64_t)o->level);
@@ -470,12 +476,26 @@ static void view_of(struct view *v, const struct track *t, int chunk, double buf
         view_push(v, t->measured.bytes[i], t->measured.download_s[i]);
 }
 
+/* What was measured before a session's first question. */
+static void measure_link(struct traj_measured *m, const struct service_link *link)
+{
+    for (int i = 0; i < link->n; i++)
+        traj_measure(m, whole_bytes(link->kbps[i] * 125 * link->download_s[i]),
+                     link->download_s[i]);
+}
+
 static void make_view(struct view *v, const struct track *t, const struct steps *p,
                       const struct question *q, bool fresh)
 {
     bool undecided =
         false; /* the player chose the chunk before: nothing is known of it */
     view_of(v, t, q->chunk, q->buffer_s, level_before(t, p));
+    if (t->newest < 0 && q->link.n) {
+        struct traj_measured link = {0};
+        measure_link(&link, &q->link);
+        for (int i = 0; i < link.n; i++)
+            view_push(v, link.bytes[i], link.download_s[i]);
+    }
     if (fresh) {
         const struct step *s = track_find(t, p, q->last.chunk);
         if (!s || !overtaken(t, p, s))
@@ -483,7 +503,8 @@ static void make_view(struct view *v, const struct track *t, const struct steps 
                 view_push(v, (double)q->last.bytes, q->last.download_s);
         if (!s || s == &p->at[t->newest]) v->last_level = q->last.level;
         undecided = !s;
-        bool first = s ? s->last_level < 0 : level_before(t, p) < 0;
+        bool first = s ? track_starts(&t->row, s)
+                       : level_before(t, p) < 0 && !t->row.continued;
         v->stalled_s = first ? 0 : q->last.rebuffer_s;
         v->played_s = v->chunk_s;
     }
@@ -557,6 +578,7 @@ int track_decide(struct answer *out, struct track *t, struct steps *pool,
         }
     }
 
+    if (t->newest < 0) measure_link(&t->measured, &q->link);
     if (t->head >= 0) {
         const struct step *p = &pool->at[t->newest];
         if (!teaches(p) || !v->sampled || q->chunk != p->chunk + 1)

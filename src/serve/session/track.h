@@ -106,6 +106,7 @@ struct track_row {
     struct track_arm arm;
     struct viewing seen; /* of a closed session */
     /* not stored */
+    bool continued; /* playback was under way: the first chunk is no start */
     bool apart; /* observed, or decided by an arm of a trial: nothing learns from it */
     uint16_t followed; /* chunks fetched as decided, among the known steps */
     uint64_t from;     /* hash of the client's address; 0: unknown after a restart */
@@ -227,6 +228,8 @@ int track_restore(struct track *t, struct steps *pool, const struct step *s,
 void track_answer(struct answer *out, const struct step *s, const struct track_row *row);
 void track_history(struct history_step *out, const struct step *s,
                    const struct track_row *row);
+/* The wait for the step's chunk was a start and no stall. */
+bool track_starts(const struct track_row *row, const struct step *s);
 /* The step's chunk at a level, and the chunk before it, as the session's viewer sees them. kbps 0:
  * none. */
 struct qoe_level track_seen(const struct track_row *row, const struct step *s, int level);

@@ -10,12 +10,6 @@ const char *const viewing_by_words[VIEWING_WAYS + 1] = {"daemon", "other-level",
 const double viewing_bounds_s[VIEWING_BOUNDS] = {.25, .5, 1,  1.5, 2,  3,
                                                  4,   6,  10, 15,  30, 60};
 
-/* The chunk was the session's first: s->rebuffer_s is the wait for a picture. */
-static bool viewing_starts(const struct step *s)
-{
-    return s->last_level < 0;
-}
-
 static enum viewing_by viewing_by(const struct step *s)
 {
     if (s->flags & STEP_FOLLOWED) return VIEWING_DAEMON;
@@ -42,12 +36,12 @@ static void count_startup(struct viewing_sums *sums, const struct qoe *k,
 void viewing_restore(struct viewing *v, const struct track_row *row, const struct step *s)
 {
     if (!(s->flags & STEP_REPORTED)) return;
-    if (viewing_starts(s)) {
+    if (track_starts(row, s)) {
         v->startup_s = (float)viewing_wait_s(s);
         v->started = true;
     } else {
         v->stall_s += (float)s->rebuffer_s;
-        v->switches += s->level != s->last_level;
+        v->switches += s->last_level >= 0 && s->level != s->last_level;
     }
     v->played_s += (float)row->chunk_s;
     v->points += (float)track_seen(row, s, s->level).points;
@@ -60,13 +54,13 @@ void viewing_chunk(struct viewing *v, struct viewing_sums *sums,
                    const struct track_row *row, const struct step *s)
 {
     viewing_restore(v, row, s);
-    if (viewing_starts(s))
+    if (track_starts(row, s))
         count_startup(sums, &row->qoe, s);
     else
         sums->stall_s += s->rebuffer_s;
     sums->played_s += row->chunk_s;
     sums->points += track_seen(row, s, s->level).points;
-    sums->switches += !viewing_starts(s) && s->level != s->last_level;
+    sums->switches += s->last_level >= 0 && s->level != s->last_level;
     sums->by[viewing_by(s)]++;
 }
 

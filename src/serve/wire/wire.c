@@ -288,7 +288,8 @@ static int check_count(int n, int levels, const char *name, struct err *e)
 struct open_body {
     struct session_open open;
     struct values v;
-    int n_next;
+    double kbps[WIRE_HISTORY], seconds[WIRE_HISTORY];
+    int n_next, n_kbps, n_seconds;
     bool has_quality, has_height;
     char mode[16];
     bool explore;
@@ -319,6 +320,11 @@ static const struct field OPEN[] = {
     {"mode", ROW(mode)},
     {"viewer", ROW(open.viewer)},
     {"explore", ROW(explore)},
+    {"continues", ROW(open.continues)},
+    {"buffer_s", ROW(open.buffer_s)},
+    {"throughput_kbps", ROW(kbps), LENGTH(struct open_body, n_kbps)},
+    {"download_s", ROW(seconds), LENGTH(struct open_body, n_seconds)},
+    {"max_kbps", ROW(open.max_kbps)},
     {0}};
 #undef ROW
 
@@ -329,6 +335,29 @@ static int open_mode(enum session_mode *out, const char *mode, struct err *e)
     *out = strcmp(mode, "observe") ? SESSION_DECIDE : SESSION_OBSERVE;
     if (*out == SESSION_OBSERVE || !strcmp(mode, "decide")) return 0;
     return err_field(e, ERR_INVALID, "mode", "must be decide or observe");
+}
+
+/* The newest entries of a history of the link. Older ones are checked too: an error names the index that
+ * was sent. Returns how many are skipped, or an error. */
+static int history_skip(const double *kbps, int n_kbps, const double *seconds,
+                        int n_seconds, struct err *e)
+{
+    if (n_kbps != n_seconds)
+        return err_field(e, ERR_INVALID, "download_s",
+                         "has %d entries, throughput_kbps has %d", n_seconds, n_kbps);
+    int rc = limits_history(kbps, seconds, n_kbps, e);
+    return rc ? rc : n_kbps > VIEW_HISTORY ? n_kbps - VIEW_HISTORY : 0;
+}
+
+static int open_link(struct open_body *b, struct err *e)
+{
+    int skip = history_skip(b->kbps, b->n_kbps, b->seconds, b->n_seconds, e);
+    if (skip < 0) return skip;
+    struct service_link *link = &b->open.link;
+    link->n = b->n_kbps - skip;
+    memcpy(link->kbps, b->kbps + skip, (size_t)link->n * sizeof *link->kbps);
+    memcpy(link->download_s, b->seconds + skip, (size_t)link->n * sizeof *link->kbps);
+    return 0;
 }
 
 int wire_open(struct session_open *out, const char *body, size_t n, struct err *e)
@@ -352,6 +381,7 @@ int wire_open(struct session_open *out, const char *body, size_t n, struct err *
         rc = check_count(b.open.n_height, b.open.levels, "height", e);
     if (!rc) rc = open_mode(&b.open.mode, b.mode, e);
     b.open.greedy = !b.explore;
+    if (!rc) rc = open_link(&b, e);
     b.open.quality_from = b.has_quality ? QUALITY_LEVEL : QUALITY_CURVE;
     memcpy(out, &b.open, sizeof *out);
     return rc;
@@ -372,6 +402,7 @@ static const struct field QUESTION[] = {
      LENGTH(struct question, n_next), .flags = FIELD_NULL_IS_ZERO},
     {"next_quality", ROW(next_quality), HAS(struct question, has_next_quality),
      LENGTH(struct question, n_next_quality), .flags = FIELD_NULL_IS_NAN},
+    {"max_kbps", ROW(max_kbps)},
     {0}};
 #undef ROW
 
@@ -425,7 +456,7 @@ int wire_reward(struct reward_in *out, const char *body, size_t n, struct err *e
 static const struct field UNDERWAY[] = {
     {"chunk", ROW(chunk), REQUIRED},       {"level", ROW(level), REQUIRED},
     {"bytes", ROW(bytes), REQUIRED},       {"elapsed_s", ROW(elapsed_s), REQUIRED},
-    {"buffer_s", ROW(buffer_s), REQUIRED}, {0}};
+    {"buffer_s", ROW(buffer_s), REQUIRED}, {"max_kbps", ROW(max_kbps)},    {0}};
 #undef ROW
 
 int wire_underway(struct underway_in *out, const char *body, size_t n, struct err *e)
@@ -469,6 +500,7 @@ static const struct field DECIDE[] = {
      HAS(struct decide_body, has_last_quality)},
     {"height", ROW(height), HAS(struct decide_body, has_height),
      LENGTH(struct decide_body, n_height)},
+    {"max_kbps", ROW(out.max_kbps)},
     {"profile", ROW(out.profile)},
     {"weights", .type = FIELD_OBJECT, HAS(struct decide_body, v.has_weights),
      .fields = DECIDE_WEIGHTS},
@@ -512,18 +544,14 @@ static int decide_points(struct decide_body *b, struct err *e)
 static int check_decide(struct decide_body *b, struct err *e)
 {
     struct view *view = &b->out.view;
-    if (b->n_kbps != b->n_seconds)
-        return err_field(e, ERR_INVALID, "download_s",
-                         "has %d entries, throughput_kbps has %d", b->n_seconds,
-                         b->n_kbps);
+    int skip = history_skip(b->kbps, b->n_kbps, b->seconds, b->n_seconds, e);
+    if (skip < 0) return skip;
     const char *own = b->v.has_mu ? "mu" : b->v.has_weights ? "weights" : NULL;
     if (own && b->out.profile[0])
         return err_field(e, ERR_INVALID, own, "is given together with profile: send one");
     int rc = b->has_next ? check_count(b->n_next, view->levels, "next_bytes", e) : 0;
-    /* check the older entries too: an error names the index that was sent */
-    if (!rc) rc = limits_history(b->kbps, b->seconds, b->n_kbps, e);
+    if (!rc) rc = limits_cap(b->out.max_kbps, e);
     if (rc) return rc;
-    int skip = b->n_kbps > VIEW_HISTORY ? b->n_kbps - VIEW_HISTORY : 0;
     view->n_history = b->n_kbps - skip;
     size_t bytes = (size_t)view->n_history * sizeof *b->kbps;
     memcpy(view->throughput_kbps, b->kbps + skip, bytes);

@@ -8,14 +8,15 @@
  * The bodies (? optional, | either):
  *   open      {ladder_kbps: [..], chunk_s, chunks?, buffer_max_s?, content_id?, key?,
  *              profile? | WEIGHTS?, next_bytes?: [..], next_quality?: [..], quality?: [..],
- *              height?: [..], mode?, viewer?}
+ *              height?: [..], mode?, viewer?, continues?, buffer_s?, max_kbps?,
+ *              throughput_kbps?: [oldest .. newest], download_s?: [..]}
  *   question  {chunk, buffer_s, last?: {chunk, level, bytes, download_s, rebuffer_s},
- *              next_bytes?: [..], next_quality?: [..]}
+ *              next_bytes?: [..], next_quality?: [..], max_kbps?}
  *   reward    {chunk, level, bytes, download_s, rebuffer_s, final?, profile?}, {chunk, reward}, or both
- *   underway  {chunk, level, bytes, elapsed_s, buffer_s}
+ *   underway  {chunk, level, bytes, elapsed_s, buffer_s, max_kbps?}
  *   decide    {ladder_kbps, chunk_s, buffer_s, chunk?, chunks?, buffer_max_s?, last_level?,
  *              throughput_kbps?: [oldest .. newest], download_s?: [..], next_bytes?,
- *              next_quality?, quality?, last_quality?, height?, profile? | WEIGHTS?}
+ *              next_quality?, quality?, last_quality?, height?, max_kbps?, profile? | WEIGHTS?}
  *   profile   {WEIGHTS, stall_ratio_max?, startup_max_s?, grow?}
  *   WEIGHTS   weights: {quality?, switches?, stalls?, startup?}, relative to `standard` (qoe.h)
  *             | mu: [quality, switch, stall] (+ utility?: linear, log or pamoe), the papers' form
@@ -23,7 +24,7 @@
  * Defaults: chunks 0 (live), buffer_max_s 60, each weight 1, utility "linear", chunk 0, last_level -1
  * (none), last_quality that of last_level in `quality` or the curve. key is an integer up to 2^53, or a
  * string of digits for all 64 bits. next_bytes and next_quality may hold null for unknown. Only the
- * newest 8 entries of a history count.
+ * newest 8 entries of a history count. max_kbps 0 is no cap.
  *
  * Errors: ERR_INVALID, ERR_RANGE with e->field the path: "last.bytes", "ladder_kbps[3]".
  * Threads: pure functions. */
@@ -40,6 +41,7 @@ struct wire_decide {
     char profile[SERVICE_NAME]; /* "": none given */
     bool has_mu;                /* view.qoe comes from the request, mu or weights */
     struct view view;
+    double max_kbps; /* cap of the decision; 0: none */
     enum quality_source from[VIEW_LEVELS]; /* of view.points */
 };
 

@@ -205,7 +205,7 @@ TEST(exploring_sessions_never_abandon)
     struct err e = {0};
     ck_assert_int_lt(service_underway(&out, f.service, o.session, &in, &e), 0);
     ck_assert_str_eq(e.field, "elapsed_s");
-    in = (struct underway_in){7, 0, 200000, 1, 0};
+    in = (struct underway_in){7, 0, 200000, 1, 0, 0};
     ck_assert_int_eq(service_underway(&out, f.service, o.session, &in, &e), ERR_CONFLICT);
     ck_assert_int_eq(service_underway(&out, f.service, "x", &in, &e), ERR_ABSENT);
     struct service_stats s;
@@ -349,7 +349,7 @@ TEST(a_stateless_question_equals_the_sessions)
     v.chunks = 48;
     v.buffer_max_s = 60;
     struct answer a, b;
-    ck_assert_int_eq(service_decide(&a, f.service, f.worker, NULL, true, &v, NULL), 0);
+    ck_assert_int_eq(service_decide(&a, f.service, f.worker, NULL, true, &v, 0, NULL), 0);
     same_answer(&a, &o.first);
 
     struct question q = served_question(1, o.first.level);
@@ -359,13 +359,124 @@ TEST(a_stateless_question_equals_the_sessions)
     v.last_level = o.first.level;
     v.last_points = v.points[v.last_level];
     v.buffer_s = q.buffer_s;
-    ck_assert_int_eq(service_decide(&a, f.service, f.worker, NULL, true, &v, NULL), 0);
+    ck_assert_int_eq(service_decide(&a, f.service, f.worker, NULL, true, &v, 0, NULL), 0);
     same_answer(&a, &b);
     v.buffer_s = -1;
     struct err e = {0};
-    ck_assert_int_eq(service_decide(&a, f.service, f.worker, NULL, true, &v, &e),
+    ck_assert_int_eq(service_decide(&a, f.service, f.worker, NULL, true, &v, 0, &e),
                      ERR_RANGE);
     ck_assert_str_eq(e.field, "buffer_s");
+}
+
+/* The answer of a session to chunk 0 after what was measured before it. */
+static struct answer opened_after(double kbps, double buffer_s, double max_kbps)
+{
+    struct session_open in = served_request(1, 48);
+    struct session_opened o;
+    struct err e = {0};
+    in.continues = buffer_s > 0;
+    in.buffer_s = buffer_s;
+    in.max_kbps = max_kbps;
+    for (int i = 0; i < 4 && kbps > 0; i++, in.link.n++) {
+        in.link.kbps[i] = kbps;
+        in.link.download_s[i] = 2;
+    }
+    ck_assert_msg(service_open(&o, f.service, f.worker, &in, &e) == 0, "%s: %s", e.field,
+                  e.detail);
+    return o.first;
+}
+
+/* A period after an advertisement, or the next video: no cold start, and no start at all. */
+TEST(a_session_continues_with_what_was_measured_before_it)
+{
+    served_kill(&f);
+    f.cfg.explore_share = 0;
+    served_start(&f);
+    struct answer cold = opened_after(0, 0, 0), fast = opened_after(5500, 40, 0);
+    ck_assert(cold.guarded);
+    ck_assert(!fast.guarded);
+
+    /* the same view without a session */
+    struct view v = view_default();
+    struct session_open in = served_request(1, 48);
+    v.levels = 6;
+    memcpy(v.ladder_kbps, in.ladder_kbps, sizeof v.ladder_kbps);
+    quality_curve(v.points, v.ladder_kbps, NULL, v.levels);
+    v.qoe = qoe_find("pensieve")->qoe;
+    v.chunk_s = 4;
+    v.chunks = 48;
+    v.buffer_max_s = 60;
+    v.buffer_s = 40;
+    for (int i = 0; i < 4; i++)
+        view_push(&v, 5500 * 125 * 2, 2);
+    struct answer a;
+    ck_assert_int_eq(service_decide(&a, f.service, f.worker, NULL, true, &v, 0, NULL), 0);
+    same_answer(&a, &fast);
+
+    /* what it waits for is a stall, not a start */
+    struct service_stats s;
+    in.continues = true;
+    struct session_opened o;
+    ck_assert_int_eq(service_open(&o, f.service, f.worker, &in, NULL), 0);
+    struct question q = served_question(1, o.first.level);
+    q.last.rebuffer_s = 3;
+    ck_assert_int_eq(service_ask(&a, f.service, f.worker, o.session, &q, NULL), 0);
+    service_stats(&s, f.service);
+    double started = 0, stalled = 0;
+    for (int i = 0; i < s.n_profiles; i++) {
+        started += s.profile[i].viewing.startup_s;
+        stalled += s.profile[i].viewing.stall_s;
+    }
+    ck_assert_double_eq(started, 0);
+    ck_assert_double_eq(stalled, 3);
+}
+
+TEST(a_capped_question_is_planned_under_the_cap)
+{
+    struct {
+        double max_kbps;
+        int level; /* the highest one allowed */
+    } row[] = {{4300, 5}, {4299, 4}, {1200, 2}, {750, 1}, {300, 0}, {100, 0}};
+    served_kill(&f);
+    f.cfg.explore_share = 1;
+    served_start(&f);
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+        struct answer a = opened_after(5500, 40, row[i].max_kbps);
+        ck_assert_msg(a.level <= row[i].level, "%g: level %d", row[i].max_kbps, a.level);
+        ck_assert_int_eq(a.levels, 6);
+        ck_assert(a.sampled == (i == 0)); /* all levels are allowed: drawn */
+        double sum = 0;
+        for (int k = 0; k < 6; k++) {
+            sum += a.prob[k];
+            ck_assert(k <= row[i].level || a.prob[k] == 0);
+        }
+        ck_assert_double_eq_tol(sum, 1, 1e-5);
+    }
+
+    /* another cap is another question, an equal one the same */
+    struct session_opened o = served_open(&f, 7, 48);
+    struct question q = served_question(1, o.first.level);
+    struct answer a, b;
+    struct err e = {0};
+    q.max_kbps = 1200;
+    ck_assert_int_eq(service_ask(&a, f.service, f.worker, o.session, &q, NULL), 0);
+    ck_assert_int_le(a.level, 2);
+    ck_assert_int_eq(service_ask(&b, f.service, f.worker, o.session, &q, NULL), 0);
+    same_answer(&a, &b);
+    q.max_kbps = 750;
+    ck_assert_int_eq(service_ask(&b, f.service, f.worker, o.session, &q, NULL), ERR_CONFLICT);
+    q.chunk = 2;
+    q.last.chunk = 1;
+    q.max_kbps = 3;
+    ck_assert_int_eq(service_ask(&b, f.service, f.worker, o.session, &q, &e), ERR_RANGE);
+    ck_assert_str_eq(e.field, "max_kbps");
+
+    /* nor is a chunk replaced by one above the cap */
+    struct underway_in u = {.chunk = 1, .level = a.level, .bytes = 100000, .elapsed_s = .3,
+                            .buffer_s = 0, .max_kbps = 1200};
+    struct underway_out out;
+    ck_assert_int_eq(service_underway(&out, f.service, o.session, &u, NULL), 0);
+    ck_assert_int_le(out.level, 2);
 }
 
 TEST(the_history_shows_decisions_and_outcomes)
@@ -440,5 +551,7 @@ SUITE_SET_UP(serve_session_service_session, 60, setup, teardown,
              the_same_key_gets_the_same_answers, a_drawn_key_is_in_the_answer,
              only_explorers_sample, weights_that_overflow_fall_back,
              a_stateless_question_equals_the_sessions,
+             a_session_continues_with_what_was_measured_before_it,
+             a_capped_question_is_planned_under_the_cap,
              the_history_shows_decisions_and_outcomes, closing_twice_is_one_close,
              an_answer_allocates_nothing);

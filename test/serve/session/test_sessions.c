@@ -111,7 +111,13 @@ TEST(only_the_last_decided_chunk_can_be_abandoned)
     ck_assert_str_eq(e.field, "chunk");
 
     struct outcome o = {0, 1, 100000, 1, .5};
-    struct question q = {1, 5, true, o, true, 2, {1000, 2000}, false, 0, {0}};
+    struct question q = {.chunk = 1,
+                         .buffer_s = 5,
+                         .has_last = true,
+                         .last = o,
+                         .has_next = true,
+                         .n_next = 2,
+                         .next_bytes = {1000, 2000}};
     ck_assert_int_eq(ask(s, &row, &q), 1);
     ck_assert_int_eq(sessions_underway(&v, &ticket, s, row.id, 1, &e), 0);
     ck_assert(v.chunk == 1 && v.last_level == 1 && v.n_history == 1);
