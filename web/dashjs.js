@@ -102,6 +102,8 @@ class Adapter {
             if (context.getMediaType() !== 'video') return [];
             this.#context = context;
             const d = context.getStreamInfo().id === core.track?.id && core.choice();
+            // BOLA is asked as well, and delays requests so that lower levels do not fill the buffer
+            if (d) context.getScheduleController().setTimeToLoadDelay(0);
             return [d, d && representationOf(context, d.kbps)];
         }) ?? [];
         return { representation: representation || null, priority: STRONG, rule: RULE_NAME, reason: { abrd } };

@@ -77,6 +77,15 @@ async function adapterTests(kind, session) {
         assert.deepEqual(essence(again), essence(run));
     });
 
+    await test(`${name}: the next chunk is requested at once while the buffer has room, also at a low level`, async () => {
+        const run = await session(kind, { trace: [[0, .56], [600, .56]] }), v = run.requests;
+        played(run);
+        // ten seconds of buffer, or more: the player's own rules might wait here
+        const waits = v.slice(10).map((r, i) => r.at - v[i + 9].end);
+        assert.ok(run.shown.every(level => level < 3), run.shown.join('')); // the link carries no more
+        assert.ok(Math.max(...waits) < 300, waits.map(Math.round).join(' '));
+    });
+
     await test(`${name}: with sound of its own, on a link with outages`, async () => {
         const run = await session(kind, { site: { sound: 96 }, trace: trace('outages') });
         played(run, { twice: kind === 'dashjs' ? 1 : 0 });
