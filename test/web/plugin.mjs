@@ -226,9 +226,9 @@ export async function pluginTests() {
         return s;
     };
     await pluginTest('observe: the player keeps its rules, nothing is held, every chunk is reported',
-        [{ chunks: 4 }], { mode: 'observe', viewer: 'anna', timeoutMs: 1e6 }, async s => {
-            const { mode, viewer } = await watched(s);
-            assert.deepEqual([mode, viewer], ['observe', 'anna']);
+        [{ chunks: 4 }], { mode: 'observe', viewer: 'anna', labels: { device: 'tv' }, timeoutMs: 1e6 }, async s => {
+            const { mode, viewer, labels } = await watched(s);
+            assert.deepEqual([mode, viewer, labels], ['observe', 'anna', { device: 'tv' }]);
         });
 
     await pluginTest('observe: as the daemon says, from its first answer on', [{ chunks: 4 }], {},

@@ -533,7 +533,7 @@ export class Core {
     get #known() { return this.#track?.levels.length && this.#track.chunkS; }
 
     async #open(signal) {
-        const track = this.#track, { mode, viewer, explore } = this.#options;
+        const track = this.#track, { mode, viewer, labels, explore } = this.#options;
         if (this.#refused || !this.#known) return null;
         const body = this.#body();
         let reply;
@@ -541,8 +541,9 @@ export class Core {
             reply = await post(this.#url(), {
                 ...body,
                 content_id: this.#options.contentId || undefined,
-                ...(mode && { mode }),
-                ...(viewer && { viewer }),
+                mode,
+                viewer,
+                labels,
                 ...(explore === false && { explore }),
                 ...this.#nextOf(0),
             }, signal);

@@ -27,6 +27,18 @@ export interface Qoe {
     startup_max_s?: number;
 }
 
+/** What the page says of a session, for reports: values of 1 to 31 characters of A-Z a-z 0-9 . _ - */
+export interface Labels {
+    device?: string;
+    cdn?: string;
+    country?: string;
+    app?: string;
+    /** for example wifi or cellular; the first level also depends on it */
+    network?: string;
+    experiment?: string;
+    tenant?: string;
+}
+
 export interface Options {
     /** Address of the daemon; default: the origin of the page. */
     server?: string;
@@ -48,6 +60,8 @@ export interface Options {
     viewer?: string;
     /** false: the session never explores, so nothing learns from it. Default: as the daemon's settings say. */
     explore?: boolean;
+    /** Stored with the session; lists, reports and figures can be filtered by them. */
+    labels?: Labels;
     /** The longest time that a chunk is held for an answer, in milliseconds (300). Three times that when
      *  a session is opened, and as long again before it for the indexes of SegmentBase. */
     timeoutMs?: number;
@@ -157,6 +171,7 @@ export interface Events {
         ladder_kbps: number[];
         chunks: number;
         chunk_s: number;
+        labels?: Labels;
         /** points of each level, as the daemon got them */
         quality?: number[];
         /** of the picture in pixels, by level */

@@ -52,6 +52,8 @@ enum service_thread {
 
 struct service {
     uint8_t secret[SIPHASH_KEY]; /* with cfg.secret */
+    uint8_t
+        viewers[SIPHASH_KEY]; /* key of viewers' hashes: the secret, else of the seed */
     struct service_cfg cfg;
     /* current values of settings in cfg (service_reload) */
     _Atomic double explore_share, session_ttl_s, retention_s, checkpoint_s;

@@ -229,6 +229,7 @@ int limits_open(const struct session_open *in, struct err *e)
         rc = check_entries(in->n_next_quality, in->levels, "next_quality", e);
     if (!rc && in->has_next_quality)
         rc = limits_next_quality(in->next_quality, in->levels, e);
+    if (!rc) rc = labels_check(&in->labels, e);
     if (rc) return rc;
 
     for (const char *c = in->content_id; *c; c++)

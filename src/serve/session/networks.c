@@ -4,8 +4,10 @@
 #include <math.h>
 #include <pthread.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "abr/emulator/view.h"
+#include "base/siphash.h"
 #include "base/table.h"
 
 enum { BUCKETS = 32, ALL_BUCKETS = 256 };
@@ -53,6 +55,15 @@ void networks_free(struct networks *n)
     table_free(n->table);
     pthread_mutex_destroy(&n->lock);
     free(n);
+}
+
+uint64_t networks_labelled(uint64_t network, const char *label)
+{
+    static const uint8_t KEY[SIPHASH_KEY] = {0};
+    if (!label[0]) return network;
+    uint64_t slot = siphash(KEY, label, strlen(label)) % NETWORKS_LABELS;
+    uint64_t both[2] = {network, slot + 1};
+    return siphash(KEY, both, sizeof both) | 1; /* 0 is unknown */
 }
 
 /* ---- by last use ---- */

@@ -35,6 +35,12 @@
 
 struct networks;
 
+/* The network of a client whose session has the label `network`. Links of one prefix that have other
+ * labels (wifi, cellular) are other networks, at most NETWORKS_LABELS of them: so one client cannot
+ * replace all networks in the table. "": no label, the same network. */
+#define NETWORKS_LABELS 64
+uint64_t networks_labelled(uint64_t network, const char *label);
+
 /* max: networks, 1 .. NETWORKS_MAX. seed: of the table's hash. */
 struct networks *networks_new(int max, uint64_t seed, struct err *e);
 void networks_free(struct networks *n);

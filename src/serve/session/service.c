@@ -9,6 +9,7 @@
 #include "base/bytes.h"
 #include "base/clock.h"
 #include "base/cond.h"
+#include "base/rng.h"
 #include "learn/ckpt.h"
 #include "serve/learner/bus_local.h"
 #include "serve/parts.h"
@@ -140,9 +141,12 @@ struct service *service_new(const struct service_cfg *cfg, struct err *e)
     set_live(s, cfg);
 
     if (folder_open(&s->folder, cfg->data_dir, e)) goto fail;
+    for (int i = 0; i < SIPHASH_KEY; i++)
+        s->viewers[i] = (uint8_t)rng_u64_at(cfg->seed, UINT64_MAX, (uint64_t)i);
     if (cfg->secret &&
         folder_secret(&s->folder, s->secret, &cfg->parts.entropy, cfg->log, e))
         goto fail;
+    if (cfg->secret) memcpy(s->viewers, s->secret, sizeof s->viewers);
     s->curve = curve_new(e);
     s->experience = s->curve ? experience_new(e) : NULL;
     if (!s->experience) goto fail;

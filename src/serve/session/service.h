@@ -29,6 +29,7 @@
 #include "learn/online.h"
 #include "serve/metrics/figure.h"
 #include "serve/metrics/stages.h"
+#include "serve/session/labels.h"
 #include "serve/session/viewing.h"
 #include "serve/learner/vitals.h"
 
@@ -161,13 +162,14 @@ struct session_open {
     enum session_mode mode;           /* default: as the settings or a trial say */
     bool greedy;                      /* never explores, so nothing learns from it */
     char viewer
-        [SERVICE_VIEWER]; /* names the viewer for a trial; never stored. "": unknown */
+        [SERVICE_VIEWER]; /* names the viewer; only its hash is kept (viewer.h). "": unknown */
     /* Playback is under way: another period, ladder or video of the same viewer, or a session that the
      * daemon has lost. Its first chunk is no start. */
     bool continues;
     double buffer_s; /* media in the buffer now */
     struct service_link link;
     double max_kbps; /* cap of the first chunk (abr/deciders/cap.h); 0: none */
+    struct labels labels;
 };
 
 /* How a decision was made. Part of a step, so that a repeat gets the same answer. */
@@ -208,7 +210,8 @@ struct session_opened {
     bool explores;
     bool observed; /* the player decides by its own rules */
     char trial[SERVICE_TRIAL], arm[SERVICE_TRIAL]; /* "": in no trial */
-    struct answer first;                           /* chunk 0 */
+    struct labels labels;
+    struct answer first; /* chunk 0 */
 };
 
 int service_open(struct session_opened *out, struct service *s, struct service_worker *w,

@@ -16,6 +16,7 @@
 #include "base/rng.h"
 #include "serve/parts.h"
 #include "serve/session/limits.h"
+#include "serve/session/viewer.h"
 
 static int find_id(uint8_t id[TRACK_ID], const char *session, struct err *e)
 {
@@ -241,7 +242,9 @@ static int make_row(struct track_row *row, struct service_worker *w,
     }
     if (!in->has_key)
         rc = entropy_draw(&s->cfg.parts.entropy, &row->key, sizeof row->key, e);
-    row->network = w->network;
+    row->labels = in->labels;
+    row->viewer = viewer_hash(s->viewers, in->viewer);
+    row->network = networks_labelled(w->network, in->labels.value[LABELS_NETWORK]);
     row->from = w->from ? w->from : rng_u64_at(~s->cfg.seed, row->key, 0) | 1;
     row->observed = in->mode == SESSION_OBSERVE ||
                     (in->mode == SESSION_DEFAULT && s->cfg.learn == LEARN_OBSERVE);
@@ -317,6 +320,7 @@ int service_open(struct session_opened *out, struct service *s, struct service_w
     out->observed = row.observed;
     memcpy(out->trial, row.arm.trial, sizeof out->trial);
     memcpy(out->arm, row.arm.name, sizeof out->arm);
+    out->labels = row.labels;
     return 0;
 }
 
@@ -527,6 +531,8 @@ static void fill_history(struct history *out, const struct track_row *row)
     p->observed = row->observed;
     memcpy(p->trial, row->arm.trial, sizeof p->trial);
     memcpy(p->arm, row->arm.name, sizeof p->arm);
+    p->labels = row->labels;
+    o->labels = row->labels;
 }
 
 int service_history_settle(struct service *s, struct err *e)

@@ -18,7 +18,7 @@
  * made, from which the critic bootstraps. It is terminal if the last chunk of the video was followed
  * and reported, or the player reports the end.
  *
- * Memory. 352 bytes per step and 1,216 per session. Steps come from a pool. A session keeps its
+ * Memory. 352 bytes per step and 1,448 per session. Steps come from a pool. A session keeps its
  * pool->keep newest steps and its open trajectory. If the pool is empty it gives up its own oldest.
  *
  * Threads: not shared; the caller holds the lock of the session's shard. No allocation. */
@@ -101,8 +101,10 @@ struct track_row {
     uint8_t slot; /* of the statistics (profiles.h) */
     bool has_mu, has_key, hinted, explores;
     bool closed, terminal;
-    bool labelled; /* without a hint, but `profile` was reported at its end */
-    bool observed; /* the player decides by its own rules */
+    bool labelled;   /* without a hint, but `profile` was reported at its end */
+    bool observed;   /* the player decides by its own rules */
+    uint64_t viewer; /* hash (viewer.h); 0: unknown */
+    struct labels labels;
     struct track_arm arm;
     struct viewing seen; /* of a closed session */
     /* not stored */

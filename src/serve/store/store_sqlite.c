@@ -110,7 +110,17 @@ int store_sqlite_ask(int64_t *number, char *text, size_t size, sqlite3 *db,
     X(reward, FLOAT_LATER, NEW, seen.reward) \
     X(chunks_seen, COUNT_LATER, NEW, seen.chunks) \
     X(switches, COUNT_LATER, NEW, seen.switches)
-#define SESSION_TABLE(F, X) SESSION_SCHEMA_2(F, X) SESSION_SCHEMA_3(X) SESSION_SCHEMA_4(X)
+#define SESSION_SCHEMA_5(X)                  \
+    X(viewer, KEY_OR_NULL, KEPT, viewer)     \
+    X(label_device, TEXT_LATER, KEPT, labels.value[LABELS_DEVICE]) \
+    X(label_cdn, TEXT_LATER, KEPT, labels.value[LABELS_CDN]) \
+    X(label_country, TEXT_LATER, KEPT, labels.value[LABELS_COUNTRY]) \
+    X(label_app, TEXT_LATER, KEPT, labels.value[LABELS_APP]) \
+    X(label_network, TEXT_LATER, KEPT, labels.value[LABELS_NETWORK]) \
+    X(label_experiment, TEXT_LATER, KEPT, labels.value[LABELS_EXPERIMENT]) \
+    X(label_tenant, TEXT_LATER, KEPT, labels.value[LABELS_TENANT])
+#define SESSION_TABLE(F, X)                  \
+    SESSION_SCHEMA_2(F, X) SESSION_SCHEMA_3(X) SESSION_SCHEMA_4(X) SESSION_SCHEMA_5(X)
 #define STEP_SCHEMA_2(F, X)                  \
     F(session, OWNER, KEPT, )                \
     X(ord, INT, KEPT, ord)                   \
@@ -176,6 +186,7 @@ int store_sqlite_ask(int64_t *number, char *text, size_t size, sqlite3 *db,
 #define DECLARE_TEXT_LATER "TEXT"
 #define DECLARE_KEY_LATER "INTEGER"
 #define DECLARE_COUNT_LATER "INTEGER"
+#define DECLARE_KEY_OR_NULL "INTEGER"
 #define DECLARE_FLOAT_LATER "REAL"
 #define DECLARE_STARTUP "REAL"
 #define DECLARE_POINTS "BLOB"
@@ -203,6 +214,8 @@ int store_sqlite_ask(int64_t *number, char *text, size_t size, sqlite3 *db,
              : sqlite3_bind_null(st, i))
 #define BIND_KEY_LATER BIND_INT
 #define BIND_COUNT_LATER BIND_INT
+#define BIND_KEY_OR_NULL(m) \
+    (r->m ? sqlite3_bind_int64(st, i, (int64_t)r->m) : sqlite3_bind_null(st, i))
 #define BIND_FLOAT_LATER BIND_REAL
 #define BIND_STARTUP(m)                                                \
     (r->m.started ? sqlite3_bind_double(st, i, (double)r->m.startup_s) \
@@ -233,6 +246,7 @@ int store_sqlite_ask(int64_t *number, char *text, size_t size, sqlite3 *db,
 #define READ_INT_LATER(m) r->m = (uint8_t)sqlite3_column_int(st, i)
 #define READ_TEXT_LATER READ_TEXT
 #define READ_KEY_LATER(m) r->m = (uint64_t)sqlite3_column_int64(st, i)
+#define READ_KEY_OR_NULL READ_KEY_LATER
 #define READ_COUNT_LATER(m) r->m = (uint32_t)sqlite3_column_int64(st, i)
 #define READ_FLOAT_LATER(m) r->m = (float)sqlite3_column_double(st, i)
 #define READ_STARTUP(m)                                       \
@@ -442,7 +456,8 @@ static int read_step(struct step *r, sqlite3_stmt *st, struct err *e)
 /* In the order of a file that was upgraded. */
 static const char TABLES_SQL[] =
     "CREATE TABLE sessions(" DECLARED(SESSION_SCHEMA_2) ", crc INTEGER"
-    SESSION_SCHEMA_3(DECLARED_X) SESSION_SCHEMA_4(DECLARED_X) ") WITHOUT ROWID;"
+    SESSION_SCHEMA_3(DECLARED_X) SESSION_SCHEMA_4(DECLARED_X)
+    SESSION_SCHEMA_5(DECLARED_X) ") WITHOUT ROWID;"
     TRIAL_INDEX_SQL
     "CREATE INDEX sessions_live ON sessions(opened_at) WHERE NOT closed;"
     "CREATE INDEX sessions_closed ON sessions(closed_at) WHERE closed;"
@@ -609,6 +624,9 @@ int store_sqlite_sound(sqlite3 *db, const char *path, struct err *e)
     " lower(hex(session)) FROM steps WHERE crc <> crc_of(" columns ") LIMIT 1"
     static const char *const WRONG[][2] = {
         {WRONG_SESSION(SESSION_COLUMNS), WRONG_STEP(STEP_COLUMNS)},
+        {WRONG_SESSION(SESSION_SCHEMA_2(NAME_F, NAME_X) SESSION_SCHEMA_3(NAME_X)
+                           SESSION_SCHEMA_4(NAME_X)),
+         WRONG_STEP(STEP_COLUMNS)},
         {WRONG_SESSION(SESSION_SCHEMA_2(NAME_F, NAME_X) SESSION_SCHEMA_3(NAME_X)),
          WRONG_STEP(STEP_COLUMNS)},
         {WRONG_SESSION(SESSION_SCHEMA_2(NAME_F, NAME_X)),
@@ -621,8 +639,9 @@ int store_sqlite_sound(sqlite3 *db, const char *path, struct err *e)
         if (rc == SQLITE_ROW && version < 2) return 0; /* rows had no checksum */
         if (rc == SQLITE_ROW && !(rc = crc_register(db))) rc = SQLITE_DONE;
         for (int i = 0; i < 2 && rc == SQLITE_DONE; i++)
-            rc = store_sqlite_ask(NULL, found, sizeof found, db,
-                                  WRONG[(version < 4) + (version < 3)][i]);
+            rc =
+                store_sqlite_ask(NULL, found, sizeof found, db,
+                                 WRONG[(version < 5) + (version < 4) + (version < 3)][i]);
         if (rc == SQLITE_DONE) return 0;
     }
     if (rc != SQLITE_ROW) return store_sqlite_fail(path, db, rc, e);
@@ -1075,7 +1094,8 @@ static const char *const UPGRADES[STORE_SQLITE_SCHEMA + 1] = {
     [3] = SESSION_SCHEMA_3(ADD_SESSION) STEP_SCHEMA_3(ADD_STEP)
         PROFILE_SCHEMA_3(ADD_PROFILE),
     /* also ladders of more than LEVELS_SHORT levels, whose blobs are longer */
-    [4] = SESSION_SCHEMA_4(ADD_SESSION) TRIAL_INDEX_SQL};
+    [4] = SESSION_SCHEMA_4(ADD_SESSION) TRIAL_INDEX_SQL,
+    [5] = SESSION_SCHEMA_5(ADD_SESSION)};
 
 /* The version of a file of ours, 0 for an empty one. A file of another program or of a newer version is
  * refused. */

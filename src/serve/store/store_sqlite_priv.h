@@ -11,7 +11,7 @@
 #include <stdint.h>
 
 #define STORE_SQLITE_APPLICATION 0x61627264 /* "abrd" */
-#define STORE_SQLITE_SCHEMA 4
+#define STORE_SQLITE_SCHEMA 5
 
 /* The other files of a store, from the database's path. */
 #define STORE_SQLITE_PATH 600

@@ -4,8 +4,8 @@
 #include "serve/session/core.h"
 
 #include <stdlib.h>
+#include <string.h>
 
-#include "base/rng.h"
 #include "serve/trial/api_trial.h"
 
 extern const struct part trial_part;
@@ -56,10 +56,7 @@ static int trial_part_start(void *self, struct err *e)
                                 .profiles = s->profiles,
                                 .networks = s->networks,
                                 .log = s->cfg.log};
-    for (int i = 0; i < SIPHASH_KEY; i++)
-        how.key[i] = s->cfg.secret
-                         ? s->secret[i]
-                         : (uint8_t)rng_u64_at(s->cfg.seed, UINT64_MAX, (uint64_t)i);
+    memcpy(how.key, s->viewers, sizeof how.key);
     if (s->peers) return 0; /* a node of a cluster has none */
     h->trial = trial_run_new(&how, e);
     if (!h->trial) return ERR_MEMORY;

@@ -14,12 +14,12 @@
 #include "learn/ckpt.h"
 #include "serve/session/networks.h"
 #include "serve/session/profiles.h"
+#include "serve/session/viewer.h"
 #include "serve/store/store.h"
 
 enum {
     SEEN_SLOTS = 2 * TRIAL_VIEWERS,
     STATE_PATH = 600,
-    UNIT_VIEWER = 1, /* bit of a unit that is a viewer; else it is one session */
 };
 
 /* ---- deciders of the arms ---- */
@@ -217,7 +217,7 @@ static int draft_row(void *ctx, const struct track_row *row, struct err *e)
     d->rows++;
     if (arm < 0) return 0;
     compare_assign(&d->report.compare, arm, counted_as(row));
-    if (row->arm.unit & UNIT_VIEWER)
+    if (row->arm.unit & VIEWER_NAMED)
         (void)seen_before(d->seen, &d->n_seen, row->arm.unit);
     if (row->closed && row->arm.assigned == TRACK_COUNTED)
         count_end(&d->report, arm, row);
@@ -504,20 +504,6 @@ int trial_run_rollback(struct trial_run *t, struct err *e)
 
 /* ---- sessions ---- */
 
-static uint64_t unit_of(const struct trial_run *t, const char *trial, const char *viewer,
-                        uint64_t key)
-{
-    char text[SERVICE_TRIAL + SERVICE_VIEWER + 4];
-    size_t n = (size_t)snprintf(text, sizeof text, "%s%c%s", trial, viewer[0] ? '/' : '#',
-                                viewer);
-    if (!viewer[0]) {
-        memcpy(text + n, &key, sizeof key);
-        n += sizeof key;
-    }
-    uint64_t unit = siphash(t->how.key, text, n);
-    return viewer[0] ? unit | UNIT_VIEWER : unit & ~(uint64_t)UNIT_VIEWER;
-}
-
 /* The arm of a unit; -1: in no arm. */
 static int drawn(const struct trial_plan *p, uint64_t unit)
 {
@@ -564,12 +550,13 @@ static bool assign_arm(struct trial_run *t, struct track_row *row, struct treatm
     struct track_arm *a = &row->arm;
     int arm = r->promoted, treated = arm;
     if (r->phase == TRIAL_RUNS) {
-        a->unit = unit_of(t, r->plan.name, in->viewer, row->key);
+        a->unit = viewer_unit(t->how.key, r->plan.name, in->viewer, row->key);
         arm = drawn(&r->plan, a->unit);
         if (arm < 0) return false;
         bool stopped = r->stopped_by[arm] >= 0;
         treated = stopped ? 0 : arm;
-        bool again = (a->unit & UNIT_VIEWER) && seen_before(t->seen, &t->n_seen, a->unit);
+        bool again =
+            (a->unit & VIEWER_NAMED) && seen_before(t->seen, &t->n_seen, a->unit);
         a->assigned = again ? TRACK_AGAIN : stopped ? TRACK_FELL_BACK : TRACK_COUNTED;
         memcpy(a->trial, r->plan.name, sizeof a->trial);
         memcpy(a->name, r->plan.arm[arm].name, sizeof a->name);

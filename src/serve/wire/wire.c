@@ -296,6 +296,15 @@ struct open_body {
 };
 static const struct field OPEN_WEIGHTS[] = WEIGHT_ROWS(struct open_body);
 #define ROW(member) FIELD(struct open_body, member)
+static const struct field OPEN_LABELS[] = {
+    {"device", ROW(open.labels.value[LABELS_DEVICE])},
+    {"cdn", ROW(open.labels.value[LABELS_CDN])},
+    {"country", ROW(open.labels.value[LABELS_COUNTRY])},
+    {"app", ROW(open.labels.value[LABELS_APP])},
+    {"network", ROW(open.labels.value[LABELS_NETWORK])},
+    {"experiment", ROW(open.labels.value[LABELS_EXPERIMENT])},
+    {"tenant", ROW(open.labels.value[LABELS_TENANT])},
+    {0}};
 static const struct field OPEN[] = {
     {"ladder_kbps", ROW(open.ladder_kbps), LENGTH(struct open_body, open.levels),
      REQUIRED},
@@ -325,6 +334,7 @@ static const struct field OPEN[] = {
     {"throughput_kbps", ROW(kbps), LENGTH(struct open_body, n_kbps)},
     {"download_s", ROW(seconds), LENGTH(struct open_body, n_seconds)},
     {"max_kbps", ROW(open.max_kbps)},
+    {"labels", .type = FIELD_OBJECT, .fields = OPEN_LABELS},
     {0}};
 #undef ROW
 

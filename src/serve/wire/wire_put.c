@@ -89,6 +89,16 @@ static void put_arm(struct emit *o, const struct session_opened *s)
     put_string(o, "arm", s->arm);
 }
 
+static void put_labels(struct emit *o, const struct labels *l)
+{
+    if (labels_none(l)) return;
+    emit_key(o, "labels");
+    emit_open(o, '{');
+    for (int k = 0; k < LABELS_KEYS; k++)
+        if (l->value[k][0]) put_string(o, labels_keys[k], l->value[k]);
+    emit_close(o, '}');
+}
+
 void wire_put_opened(struct emit *o, const struct session_opened *s)
 {
     emit_open(o, '{');
@@ -97,6 +107,7 @@ void wire_put_opened(struct emit *o, const struct session_opened *s)
     put_understood(o, s->profile, s->hinted, &s->qoe);
     put_bool(o, "explores", s->explores);
     put_arm(o, s);
+    put_labels(o, &s->labels);
     put_digits(o, "key", s->key);
     emit_close(o, '}');
 }
@@ -186,6 +197,7 @@ void wire_put_history_head(struct emit *o, const struct history *h)
     put_bool(o, "explores", h->opened.explores);
     if (h->opened.observed) put_string(o, "mode", "observe");
     put_arm(o, &h->opened);
+    put_labels(o, &h->opened.labels);
     put_digits(o, "key", h->opened.key);
     emit_key(o, "ladder_kbps");
     emit_doubles(o, h->open.ladder_kbps, h->open.levels);
@@ -227,8 +239,11 @@ void wire_put_history_csv_head(struct emit *o)
     static const char names[] = "chunk,level,decided_level,kbps,buffer_s,reported,"
                                 "followed,sampled,bytes,download_s,"
                                 "rebuffer_s,reward,external,logp,expert,policy,"
-                                "quality,mode,trial,arm\r\n";
+                                "quality,mode,trial,arm";
     emit_raw(o, names, sizeof names - 1);
+    for (int k = 0; k < LABELS_KEYS; k++)
+        emit_text(o, ",%s", labels_keys[k]);
+    emit_text(o, "\r\n");
 }
 
 void wire_put_history_csv(struct emit *o, const struct history *h)
@@ -251,11 +266,14 @@ void wire_put_history_csv(struct emit *o, const struct history *h)
         }
         if (s->has_external) emit_format_double(external, s->external);
         emit_text(
-            o, "%d,%s,%d,%s,%s,%d,%d,%d,%s,%s,%s,%s,%s,%s,%d,%" PRIu64 ",%s,%s,%s,%s\r\n",
+            o, "%d,%s,%d,%s,%s,%d,%d,%d,%s,%s,%s,%s,%s,%s,%d,%" PRIu64 ",%s,%s,%s,%s",
             s->chunk, level, s->decided_level, kbps, buffer, s->reported, s->followed,
             s->sampled, bytes, download, rebuffer, reward, external, logp, s->expert,
             s->policy, quality, h->opened.observed ? "observe" : "decide",
             h->opened.trial, h->opened.arm);
+        for (int k = 0; k < LABELS_KEYS; k++)
+            emit_text(o, ",%s", h->opened.labels.value[k]);
+        emit_text(o, "\r\n");
     }
 }
 

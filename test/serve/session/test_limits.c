@@ -35,6 +35,30 @@ TEST(sessions_within_limits_pass)
     open_says(&in, 0, "");
 }
 
+TEST(labels_have_a_length_and_an_alphabet)
+{
+    static const struct {
+        const char *value;
+        int code;
+    } ROWS[] = {{"tv", 0},
+                {"Android_14.2-beta", 0},
+                {"0123456789012345678901234567890", 0}, /* 31 */
+                {"", 0},                                /* no label */
+                {"smart tv", ERR_INVALID},
+                {"a,b", ERR_INVALID},
+                {"a\"b", ERR_INVALID},
+                {"caf\xc3\xa9", ERR_INVALID},
+                {"a\nb", ERR_INVALID}};
+    for (size_t i = 0; i < sizeof ROWS / sizeof *ROWS; i++)
+        for (int k = 0; k < LABELS_KEYS; k++) {
+            char field[40];
+            struct session_open in = good_open();
+            snprintf(field, sizeof field, "labels.%s", labels_keys[k]);
+            strcpy(in.labels.value[k], ROWS[i].value);
+            open_says(&in, ROWS[i].code, ROWS[i].code ? field : "");
+        }
+}
+
 TEST(quality_heights_and_weights_have_limits)
 {
     struct session_open in = good_open();
@@ -208,5 +232,6 @@ TEST(views_are_checked_whole)
 }
 
 SUITE(serve_session_limits, sessions_within_limits_pass,
-      quality_heights_and_weights_have_limits, sessions_outside_name_the_field,
-      questions_name_the_path, rewards_report_something, views_are_checked_whole);
+      labels_have_a_length_and_an_alphabet, quality_heights_and_weights_have_limits,
+      sessions_outside_name_the_field, questions_name_the_path, rewards_report_something,
+      views_are_checked_whole);

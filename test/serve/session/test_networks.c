@@ -116,10 +116,13 @@ static void teardown(void)
     served_end(&f);
 }
 
+static const char *label = ""; /* of the next sessions */
+
 static int first_level_from(uint64_t network, uint64_t key, double kbps)
 {
     struct session_open in = served_request(key, 48);
     snprintf(in.profile, sizeof in.profile, "standard");
+    snprintf(in.labels.value[LABELS_NETWORK], LABELS_VALUE, "%s", label);
     struct session_opened o;
     service_worker_from(f.worker, key + 1, network);
     ck_assert_int_eq(service_open(&o, f.service, f.worker, &in, NULL), 0);
@@ -142,8 +145,45 @@ TEST(fast_networks_begin_higher)
     ck_assert_int_eq(networks_count(f.service->networks), 2);
 }
 
+/* What is known of one kind of link says nothing of another one at the same address. */
+TEST(the_label_network_tells_links_apart)
+{
+    label = "wifi";
+    for (uint64_t key = 0; key < NETWORKS_ENOUGH; key++)
+        ck_assert_int_eq(first_level_from(7, key, 20000), 0);
+    ck_assert_int_gt(first_level_from(7, 50, 20000), 0);
+    label = "cellular";
+    ck_assert_int_eq(first_level_from(7, 51, 20000), 0);
+    label = "";
+    ck_assert_int_eq(first_level_from(7, 52, 20000), 0);
+    ck_assert_int_eq(networks_count(f.service->networks), 3);
+}
+
+/* So that labels of one client cannot replace all networks. */
+TEST(a_network_has_few_labels)
+{
+    uint64_t seen[NETWORKS_LABELS];
+    int n = 0;
+    for (int i = 0; i < 20 * NETWORKS_LABELS; i++) {
+        char text[16];
+        snprintf(text, sizeof text, "l%d", i);
+        uint64_t of = networks_labelled(7, text);
+        ck_assert_uint_ne(of, 0);
+        ck_assert_uint_ne(of, networks_labelled(8, text));
+        int k = 0;
+        while (k < n && seen[k] != of)
+            k++;
+        if (k < n) continue;
+        ck_assert_int_lt(n, NETWORKS_LABELS);
+        seen[n++] = of;
+    }
+    ck_assert_int_gt(n, NETWORKS_LABELS / 2);
+    ck_assert_uint_eq(networks_labelled(7, ""), 7);
+}
+
 SUITE_SET_UP(serve_session_networks, 0, setup, teardown,
              the_tenth_percentile_of_a_network,
              other_networks_count_when_there_are_enough, liars_have_their_share,
              old_chunks_lose_weight, the_least_recently_used_gives_way,
-             fast_networks_begin_higher);
+             fast_networks_begin_higher, the_label_network_tells_links_apart,
+             a_network_has_few_labels);

@@ -549,8 +549,21 @@ TEST(a_flipped_bit_within_a_row_is_refused_at_the_start)
     free(whole);
 }
 
+/* What a store of schema 4 has not. */
+#define TO_SCHEMA_4                                      \
+    "ALTER TABLE sessions DROP COLUMN viewer;"           \
+    "ALTER TABLE sessions DROP COLUMN label_device;"     \
+    "ALTER TABLE sessions DROP COLUMN label_cdn;"        \
+    "ALTER TABLE sessions DROP COLUMN label_country;"    \
+    "ALTER TABLE sessions DROP COLUMN label_app;"        \
+    "ALTER TABLE sessions DROP COLUMN label_network;"    \
+    "ALTER TABLE sessions DROP COLUMN label_experiment;" \
+    "ALTER TABLE sessions DROP COLUMN label_tenant;"     \
+    "PRAGMA user_version = 4;"
+
 /* What a store of schema 3 has not. */
 #define TO_SCHEMA_3                                 \
+    TO_SCHEMA_4                                     \
     "DROP INDEX sessions_trial;"                    \
     "ALTER TABLE sessions DROP COLUMN observed;"    \
     "ALTER TABLE sessions DROP COLUMN trial;"       \
@@ -629,7 +642,7 @@ TEST(a_store_of_schema_2_goes_on)
         ck_assert(qoe_same(&p[0].qoe, &was));
         ck_assert(p[0].grow && !p[0].own_stall_ratio_max && !p[0].own_startup_max_s);
         s.free(s.self);
-        ck_assert_int_eq(ask_sql("PRAGMA user_version"), 4);
+        ck_assert_int_eq(ask_sql("PRAGMA user_version"), 5);
     }
 }
 
@@ -664,13 +677,99 @@ TEST(a_store_of_schema_3_goes_on)
     ck_assert(!row.observed && !row.arm.trial[0] && !row.seen.started);
     ck_assert_int_eq(row.seen.chunks, 0);
     t.free(t.self);
-    ck_assert_int_eq(ask_sql("PRAGMA user_version"), 4);
+    ck_assert_int_eq(ask_sql("PRAGMA user_version"), 5);
 
     run_sql("UPDATE sessions SET chunks = 49");
     struct err e = {0};
     struct store_sqlite_cfg cfg = {.path = path};
     ck_assert_int_eq(store_sqlite_open(&t, &cfg, &e), ERR_CORRUPT);
     ck_assert_ptr_nonnull(strstr(e.detail, "checksum"));
+}
+
+/* crc_of the row of a_store_of_schema_4_goes_on, as a program of schema 4 computes it */
+#define SCHEMA_4_CRC "3647745340"
+
+/* A row with the checksum of schema 4. It keeps it when the session closes, and a flipped bit makes it
+ * wrong. */
+TEST(a_store_of_schema_4_goes_on)
+{
+    struct store s = must_open();
+    const uint8_t id[TRACK_ID] = {1, 2, 3};
+    s.free(s.self);
+    run_sql(
+        TO_SCHEMA_4
+        "INSERT INTO sessions(id, key, profile, content_id, ladder_kbps, chunk_s, "
+        "chunks, buffer_max_s, mu_quality, mu_switch, mu_stall, utility, has_mu, "
+        "has_key, hinted, explores, opened_at, closed_at, closed, terminal, crc, "
+        "mu_rise, mu_start, stall_ratio_max, startup_max_s, quality_from, quality, "
+        "observed, trial, arm, unit, network, assigned, startup_s, stall_s, played_s, "
+        "points, reward, chunks_seen, switches) "
+        "VALUES(x'01020300000000000000000000000000', 7, 'news', '', '300 750', 4.0, "
+        "48, 60.0, 1.0, 0.1, 4.3, 'points', 0, 1, 1, 0, 1.6e9, 0.0, 0, 0, " SCHEMA_4_CRC
+        ", 0.0, 1.0, 0.01, 3.0, 0, '40 60', 1, 'spring', 'a', 9, 2, 1, NULL, 0.0, 0.0, "
+        "0.0, 0.0, 0, 0)");
+    struct store_rec r = {.kind = STORE_SESSION};
+    for (int i = 0; i < 2; i++) { /* as it was, then written again */
+        struct store t = must_open();
+        struct step *steps;
+        int n;
+        ck_assert_int_eq(
+            t.history(t.self, &r.row, &(double){0}, &steps, &n, id, 0, INT_MAX, NULL), 0);
+        free(steps);
+        ck_assert(r.row.observed && r.row.closed == (i == 1));
+        ck_assert_str_eq(r.row.arm.trial, "spring");
+        ck_assert_uint_eq(r.row.viewer, 0);
+        ck_assert(labels_none(&r.row.labels));
+        r.row.closed = true;
+        ck_assert_int_eq(t.write(t.self, &r, 1, NULL), 0);
+        t.free(t.self);
+        ck_assert_int_eq(ask_sql("PRAGMA user_version"), 5);
+    }
+    run_sql("UPDATE sessions SET network = 3");
+    struct err e = {0};
+    struct store t;
+    struct store_sqlite_cfg cfg = {.path = path};
+    ck_assert_int_eq(store_sqlite_open(&t, &cfg, &e), ERR_CORRUPT);
+    ck_assert_ptr_nonnull(strstr(e.detail, "checksum"));
+}
+
+/* A damaged row of schema 4 is found before the upgrade. */
+TEST(a_damaged_store_of_schema_4_is_refused)
+{
+    struct store s = must_open();
+    struct store_rec r = session_rec(1);
+    ck_assert_int_eq(s.write(s.self, &r, 1, NULL), 0);
+    s.free(s.self);
+    run_sql(TO_SCHEMA_4 "UPDATE sessions SET network = network + 1");
+    struct err e = {0};
+    struct store_sqlite_cfg cfg = {.path = path};
+    ck_assert_int_eq(store_sqlite_open(&s, &cfg, &e), ERR_CORRUPT);
+    ck_assert_int_eq(ask_sql("PRAGMA user_version"), 4);
+}
+
+TEST(viewer_and_labels_come_back)
+{
+    struct store s = must_open();
+    struct store_rec r[] = {session_rec(1), session_rec(2)};
+    r[0].row.viewer = UINT64_C(0xfedcba9876543211);
+    for (int k = 0; k < LABELS_KEYS; k++)
+        snprintf(r[0].row.labels.value[k], LABELS_VALUE, "of-%s", labels_keys[k]);
+    ck_assert_int_eq(s.write(s.self, r, 2, NULL), 0);
+    for (int i = 0; i < 2; i++) {
+        struct track_row row;
+        struct step *steps;
+        int n;
+        ck_assert_int_eq(s.history(s.self, &row, &(double){0}, &steps, &n, r[i].row.id, 0,
+                                   INT_MAX, NULL),
+                         0);
+        free(steps);
+        ck_assert_uint_eq(row.viewer, r[i].row.viewer);
+        ck_assert_mem_eq(&row.labels, &r[i].row.labels, sizeof row.labels);
+    }
+    s.free(s.self);
+    ck_assert_int_eq(ask_sql("SELECT count(*) FROM sessions WHERE label_tenant = "
+                             "'of-tenant' AND label_device = 'of-device'"),
+                     1);
 }
 
 /* The sessions of one trial: closed ones in the order of their end, then open ones. */
@@ -857,7 +956,9 @@ TEST(the_form_of_the_database_stays)
          "quality_from INTEGER 0,quality TEXT 0,observed INTEGER 0,trial TEXT 0,"
          "arm TEXT 0,unit INTEGER 0,network INTEGER 0,assigned INTEGER 0,"
          "startup_s REAL 0,stall_s REAL 0,played_s REAL 0,points REAL 0,reward REAL 0,"
-         "chunks_seen INTEGER 0,switches INTEGER 0"},
+         "chunks_seen INTEGER 0,switches INTEGER 0,viewer INTEGER 0,"
+         "label_device TEXT 0,label_cdn TEXT 0,label_country TEXT 0,label_app TEXT 0,"
+         "label_network TEXT 0,label_experiment TEXT 0,label_tenant TEXT 0"},
         {"SELECT group_concat(name || ' ' || type || ' ' || pk, ',') FROM"
          " pragma_table_info('steps')",
          "session BLOB 1,ord INTEGER 2,rev INTEGER 0,chunk INTEGER 0,flags INTEGER 0,"
@@ -935,7 +1036,9 @@ SUITE_SET_UP(serve_store_store_sqlite, 60, setup, teardown,
              what_is_not_a_store_is_refused, a_damaged_file_is_refused_at_the_start,
              a_flipped_bit_within_a_row_is_refused_at_the_start,
              a_store_of_schema_2_goes_on, a_store_of_schema_3_goes_on,
-             a_trial_finds_its_sessions, a_damaged_store_of_schema_2_is_refused_as_it_is,
+             a_store_of_schema_4_goes_on, a_damaged_store_of_schema_4_is_refused,
+             viewer_and_labels_come_back, a_trial_finds_its_sessions,
+             a_damaged_store_of_schema_2_is_refused_as_it_is,
              a_profile_gets_another_name_with_all_that_is_its_own,
              a_store_without_checksums_goes_on, a_newer_schema_is_refused,
              a_first_start_goes_without_fuss, room_is_kept_for_what_was_acknowledged);

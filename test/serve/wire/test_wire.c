@@ -487,16 +487,21 @@ TEST(history_as_csv)
                                     {.chunk = 1, .kbps = 300, .policy = 4}};
     struct history h = {.n = 2,
                         .steps = steps,
-                        .opened = {.observed = true, .trial = "spring", .arm = "a"}};
+                        .opened = {.observed = true,
+                                   .trial = "spring",
+                                   .arm = "a",
+                                   .labels.value = {[LABELS_CDN] = "edge"}}};
     struct emit o = {0};
     wire_put_history_csv_head(&o);
     wire_put_history_csv(&o, &h);
     ck_assert_str_eq(
-        o.at, "chunk,level,decided_level,kbps,buffer_s,reported,followed,sampled,"
-              "bytes,download_s,rebuffer_s,reward,external,logp,expert,policy,"
-              "quality,mode,trial,arm\r\n"
-              "0,1,1,750,0,1,1,0,1000,0.5,0.25,-0.1,,-0.5,2,4,85.25,observe,spring,a\r\n"
-              "1,,0,300,0,0,0,0,,,,,,0,0,4,0,observe,spring,a\r\n");
+        o.at,
+        "chunk,level,decided_level,kbps,buffer_s,reported,followed,sampled,"
+        "bytes,download_s,rebuffer_s,reward,external,logp,expert,policy,"
+        "quality,mode,trial,arm,device,cdn,country,app,network,experiment,tenant\r\n"
+        "0,1,1,750,0,1,1,0,1000,0.5,0.25,-0.1,,-0.5,2,4,85.25,observe,spring,a,,edge,"
+        ",,,,\r\n"
+        "1,,0,300,0,0,0,0,,,,,,0,0,4,0,observe,spring,a,,edge,,,,,\r\n");
     emit_free(&o);
 }
 
