@@ -44,6 +44,7 @@ int cmd_lab(int argc, char **argv);
 int cmd_trace(int argc, char **argv);
 int cmd_trial(int argc, char **argv);
 int cmd_backup(int argc, char **argv);
+int cmd_forget(int argc, char **argv);
 int cmd_doctor(int argc, char **argv);
 int cmd_policy(int argc, char **argv);
 int cmd_serve(int argc, char **argv);

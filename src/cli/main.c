@@ -11,6 +11,7 @@ static const struct cmd_sub commands[] = {
     {"serve", "run the daemon that decides bitrates over HTTP", cmd_serve},
     {"doctor", "check whether abrd serve would work with the same options", cmd_doctor},
     {"backup", "copy the data folder of a daemon, which may be running", cmd_backup},
+    {"forget", "delete sessions from a data folder", cmd_forget},
     {"train", "train a policy with PPO", cmd_train},
     {"retrain", "train the published weights on with a daemon's own sessions",
      cmd_retrain},

@@ -1027,6 +1027,61 @@ TEST(the_form_of_the_database_stays)
     sqlite3_close(db);
 }
 
+/* web/docs/privacy.md, for those who sign for a service, has all tables and columns, and no others. */
+TEST(the_privacy_page_has_every_column)
+{
+    struct store s = must_open();
+    s.free(s.self);
+    char *page = text_read_file("web/docs/privacy.md", 1 << 20, NULL, NULL);
+    ck_assert_ptr_nonnull(page);
+    char *from = strstr(page, "The store has these columns."),
+         *to = strstr(page, "## Addresses");
+    ck_assert(from && to && from < to);
+    *to = '\0';
+
+    sqlite3 *db;
+    sqlite3_stmt *st;
+    int columns = 0, shown = 0;
+    ck_assert_int_eq(sqlite3_open(path, &db), SQLITE_OK);
+#define NAMES_SQL                                                            \
+    "SELECT name FROM sqlite_master WHERE type = 'table' UNION"              \
+    " SELECT i.name FROM sqlite_master AS m, pragma_table_info(m.name) AS i" \
+    " WHERE m.type = 'table'"
+    ck_assert_int_eq(sqlite3_prepare_v2(db, NAMES_SQL, -1, &st, NULL), SQLITE_OK);
+    for (; sqlite3_step(st) == SQLITE_ROW; columns++) {
+        char name[80];
+        snprintf(name, sizeof name, "`%s`", (const char *)sqlite3_column_text(st, 0));
+        ck_assert_msg(strstr(from, name) != NULL, "%s is not on the page", name);
+    }
+    sqlite3_finalize(st);
+
+    const char *sql = "SELECT count(*) FROM (" NAMES_SQL ") WHERE name = ?";
+    ck_assert_int_eq(sqlite3_prepare_v2(db, sql, -1, &st, NULL), SQLITE_OK);
+    bool tables = false; /* rows with the columns of a table in the second cell */
+    for (char *line = strtok(from, "\n"); line; line = strtok(NULL, "\n")) {
+        tables |= !strcmp(line, "### Other tables");
+        char *end = line[0] == '|' && !tables ? strchr(line + 1, '|') : NULL;
+        if (end) *end = '\0';
+        for (char *at = line[0] == '|' ? strchr(line, '`') : NULL; at;
+             at = strchr(at, '`')) {
+            char *close = strchr(++at, '`');
+            ck_assert_ptr_nonnull(close);
+            sqlite3_bind_text(st, 1, at, (int)(close - at), SQLITE_STATIC);
+            ck_assert_int_eq(sqlite3_step(st), SQLITE_ROW);
+            ck_assert_msg(sqlite3_column_int(st, 0) == 1, "the store has no %.*s",
+                          (int)(close - at), at);
+            sqlite3_reset(st);
+            shown++;
+            at = close + 1;
+        }
+    }
+    sqlite3_finalize(st);
+    sqlite3_close(db);
+    free(page);
+    ck_assert_int_gt(columns, 60);
+    ck_assert_int_ge(shown, columns);
+}
+
 SUITE_SET_UP(serve_store_store_sqlite, 60, setup, teardown,
              rows_come_back_to_the_last_bit, a_long_ladder_comes_back,
              the_form_of_the_database_stays, the_highest_revision_stays,
@@ -1037,8 +1092,8 @@ SUITE_SET_UP(serve_store_store_sqlite, 60, setup, teardown,
              a_flipped_bit_within_a_row_is_refused_at_the_start,
              a_store_of_schema_2_goes_on, a_store_of_schema_3_goes_on,
              a_store_of_schema_4_goes_on, a_damaged_store_of_schema_4_is_refused,
-             viewer_and_labels_come_back, a_trial_finds_its_sessions,
-             a_damaged_store_of_schema_2_is_refused_as_it_is,
+             viewer_and_labels_come_back, the_privacy_page_has_every_column,
+             a_trial_finds_its_sessions, a_damaged_store_of_schema_2_is_refused_as_it_is,
              a_profile_gets_another_name_with_all_that_is_its_own,
              a_store_without_checksums_goes_on, a_newer_schema_is_refused,
              a_first_start_goes_without_fuss, room_is_kept_for_what_was_acknowledged);
