@@ -77,7 +77,8 @@ static void heard(struct world *w, struct model_session *s, bool stored)
  * drawn, and nothing may change by it. */
 static void doubt(struct world *w, const struct model_session *s, const struct answer *a)
 {
-    struct underway_in in = {a->chunk, a->level, 1000 * (a->chunk % 7), 1, a->chunk % 3, 0};
+    struct underway_in in = {a->chunk, a->level,     1000 * (a->chunk % 7),
+                             1,        a->chunk % 3, 0};
     struct underway_out out;
     int rc = service_underway(&out, w->service, s->out.session, &in, NULL);
     if (rc || out.chunk != a->chunk || out.level < 0 || out.level >= s->in.levels ||

@@ -237,8 +237,8 @@ struct question {
     int n_next_quality; /* as n_next */
     double
         next_quality[VIEW_LEVELS]; /* points of the chunk at each level; NaN: unknown */
-    double max_kbps;          /* cap of this chunk (abr/deciders/cap.h); 0: none */
-    struct service_link link; /* of a session's first question */
+    double max_kbps;               /* cap of this chunk (abr/deciders/cap.h); 0: none */
+    struct service_link link;      /* of a session's first question */
 };
 
 /* Idempotent per (session, chunk): an equal repeat gets the equal answer, a different one

@@ -167,8 +167,8 @@ static double draw(const struct service *s, bool explores, uint64_t key, int chu
 }
 
 /* As verdict_on, up to the cap. d->view is `view`, whose upper levels are gone afterwards. */
-static void verdict_below(struct verdict *out, struct service_worker *w, struct view *view,
-                          struct decision *d, double max_kbps)
+static void verdict_below(struct verdict *out, struct service_worker *w,
+                          struct view *view, struct decision *d, double max_kbps)
 {
     int all = view->levels, allowed = cap_levels(view, max_kbps);
     if (allowed == all) {
@@ -284,16 +284,17 @@ int service_open(struct session_opened *out, struct service *s, struct service_w
     if (!rc) {
         stages_end(w->stages, STAGE_TRACK);
         verdict_below(&v, w, &view,
-                   &(struct decision){.view = &view,
-                                      .hinted = row.hinted,
-                                      .tag = row.tag,
-                                      .content_id = row.content_id,
-                                      .slot = row.slot,
-                                      .network = row.network,
-                                      .explores = row.explores,
-                                      .trial = row.arm.own ? row.arm.number : 0,
-                                      .arm = row.arm.index,
-                                      .u = draw(s, row.explores, row.key, 0)}, in->max_kbps);
+                      &(struct decision){.view = &view,
+                                         .hinted = row.hinted,
+                                         .tag = row.tag,
+                                         .content_id = row.content_id,
+                                         .slot = row.slot,
+                                         .network = row.network,
+                                         .explores = row.explores,
+                                         .trial = row.arm.own ? row.arm.number : 0,
+                                         .arm = row.arm.index,
+                                         .u = draw(s, row.explores, row.key, 0)},
+                      in->max_kbps);
         stages_end(w->stages, STAGE_POLICY);
         track_changes_clear(&w->changes);
         rc = sessions_open(&out->first, s->sessions, &row, &q, &v, &w->changes, e);
@@ -351,7 +352,8 @@ int service_ask(struct answer *out, struct service *s, struct service_worker *w,
                                .explores = ticket.explores,
                                .trial = ticket.trial,
                                .arm = ticket.arm,
-                               .u = draw(s, ticket.explores, ticket.key, q->chunk)}, q->max_kbps);
+                               .u = draw(s, ticket.explores, ticket.key, q->chunk)},
+            q->max_kbps);
         stages_end(w->stages, STAGE_POLICY);
         track_changes_clear(&w->changes);
         rc = sessions_decide(out, s->sessions, id, &ticket, q, &v, service_now(s),
@@ -423,13 +425,14 @@ int service_decide(struct answer *out, struct service *s, struct service_worker 
     struct track_row row = {.opened_at = INFINITY, .hinted = hinted, .qoe = asked.qoe};
     if (profile && strlen(profile) < sizeof row.profile) strcpy(row.profile, profile);
     verdict_below(&v, w, &asked,
-               &(struct decision){.view = &asked,
-                                  .hinted = hinted,
-                                  .tag = service_tag(s, &row),
-                                  .content_id = "",
-                                  .slot = slot,
-                                  .network = w->network,
-                                  .u = -1}, max_kbps);
+                  &(struct decision){.view = &asked,
+                                     .hinted = hinted,
+                                     .tag = service_tag(s, &row),
+                                     .content_id = "",
+                                     .slot = slot,
+                                     .network = w->network,
+                                     .u = -1},
+                  max_kbps);
     *out = (struct answer){.chunk = view->chunk,
                            .level = v.level,
                            .levels = view->levels,

@@ -503,8 +503,8 @@ static void make_view(struct view *v, const struct track *t, const struct steps 
                 view_push(v, (double)q->last.bytes, q->last.download_s);
         if (!s || s == &p->at[t->newest]) v->last_level = q->last.level;
         undecided = !s;
-        bool first = s ? track_starts(&t->row, s)
-                       : level_before(t, p) < 0 && !t->row.continued;
+        bool first =
+            s ? track_starts(&t->row, s) : level_before(t, p) < 0 && !t->row.continued;
         v->stalled_s = first ? 0 : q->last.rebuffer_s;
         v->played_s = v->chunk_s;
     }

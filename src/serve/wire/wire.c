@@ -463,10 +463,13 @@ int wire_reward(struct reward_in *out, const char *body, size_t n, struct err *e
 }
 
 #define ROW(member) FIELD(struct underway_in, member)
-static const struct field UNDERWAY[] = {
-    {"chunk", ROW(chunk), REQUIRED},       {"level", ROW(level), REQUIRED},
-    {"bytes", ROW(bytes), REQUIRED},       {"elapsed_s", ROW(elapsed_s), REQUIRED},
-    {"buffer_s", ROW(buffer_s), REQUIRED}, {"max_kbps", ROW(max_kbps)},    {0}};
+static const struct field UNDERWAY[] = {{"chunk", ROW(chunk), REQUIRED},
+                                        {"level", ROW(level), REQUIRED},
+                                        {"bytes", ROW(bytes), REQUIRED},
+                                        {"elapsed_s", ROW(elapsed_s), REQUIRED},
+                                        {"buffer_s", ROW(buffer_s), REQUIRED},
+                                        {"max_kbps", ROW(max_kbps)},
+                                        {0}};
 #undef ROW
 
 int wire_underway(struct underway_in *out, const char *body, size_t n, struct err *e)

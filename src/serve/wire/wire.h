@@ -43,7 +43,7 @@ struct wire_decide {
     char profile[SERVICE_NAME]; /* "": none given */
     bool has_mu;                /* view.qoe comes from the request, mu or weights */
     struct view view;
-    double max_kbps; /* cap of the decision; 0: none */
+    double max_kbps;                       /* cap of the decision; 0: none */
     enum quality_source from[VIEW_LEVELS]; /* of view.points */
 };
 

@@ -20,8 +20,8 @@ TEST(levels_up_to_the_cap_are_allowed)
     struct {
         double max_kbps;
         int levels;
-    } row[] = {{0, 4},   {1e6, 4}, {2400, 4}, {2399.9999999, 4}, {2399, 3},
-               {600, 2}, {599, 1}, {1, 1}};
+    } row[] = {{0, 4},    {1e6, 4}, {2400, 4}, {2399.9999999, 4},
+               {2399, 3}, {600, 2}, {599, 1},  {1, 1}};
     struct view v = view_of(-1);
     for (size_t i = 0; i < sizeof row / sizeof *row; i++)
         ck_assert_int_eq(cap_levels(&v, row[i].max_kbps), row[i].levels);

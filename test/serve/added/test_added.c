@@ -130,8 +130,8 @@ START_TEST(begins_as_the_common_policy)
     v.buffer_max_s = 60;
     v.qoe = p.qoe;
     struct answer a;
-    ck_assert_int_eq(service_decide(&a, f.service, f.worker, "cycling", true, &v, 0, NULL),
-                     0);
+    ck_assert_int_eq(
+        service_decide(&a, f.service, f.worker, "cycling", true, &v, 0, NULL), 0);
     ck_assert_uint_eq(added_at(&f, 0).decisions, 2);
     ck_assert_int_eq(service_decide(&a, f.service, f.worker, NULL, true, &v, 0, NULL), 0);
     ck_assert_uint_eq(added_at(&f, 0).decisions, 2);

@@ -654,7 +654,8 @@ START_TEST(a_stateless_question_gets_the_same)
     v.buffer_max_s = 60;
     v.last_level = -1;
     struct answer a;
-    ck_assert_int_eq(service_decide(&a, f.service, f.worker, NULL, false, &v, 0, NULL), 0);
+    ck_assert_int_eq(service_decide(&a, f.service, f.worker, NULL, false, &v, 0, NULL),
+                     0);
     ck_assert_int_eq(a.by, BY_MERGE);
     ck_assert_int_eq(a.expert, -1);
     ck_assert_int_eq(service_decide(&a, f.service, f.worker, NULL, true, &v, 0, NULL), 0);

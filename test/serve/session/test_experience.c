@@ -219,8 +219,8 @@ static struct answer ask_alone(const int *level, double buffer_s, double stalled
     v.stalled_s = stalled_s;
     v.played_s = played_s;
     struct answer a;
-    ck_assert_int_eq(service_decide(&a, f.service, f.worker, "standard", true, &v, 0, NULL),
-                     0);
+    ck_assert_int_eq(
+        service_decide(&a, f.service, f.worker, "standard", true, &v, 0, NULL), 0);
     return a;
 }
 

@@ -464,7 +464,8 @@ TEST(a_capped_question_is_planned_under_the_cap)
     ck_assert_int_eq(service_ask(&b, f.service, f.worker, o.session, &q, NULL), 0);
     same_answer(&a, &b);
     q.max_kbps = 750;
-    ck_assert_int_eq(service_ask(&b, f.service, f.worker, o.session, &q, NULL), ERR_CONFLICT);
+    ck_assert_int_eq(service_ask(&b, f.service, f.worker, o.session, &q, NULL),
+                     ERR_CONFLICT);
     q.chunk = 2;
     q.last.chunk = 1;
     q.max_kbps = 3;
@@ -472,8 +473,12 @@ TEST(a_capped_question_is_planned_under_the_cap)
     ck_assert_str_eq(e.field, "max_kbps");
 
     /* nor is a chunk replaced by one above the cap */
-    struct underway_in u = {.chunk = 1, .level = a.level, .bytes = 100000, .elapsed_s = .3,
-                            .buffer_s = 0, .max_kbps = 1200};
+    struct underway_in u = {.chunk = 1,
+                            .level = a.level,
+                            .bytes = 100000,
+                            .elapsed_s = .3,
+                            .buffer_s = 0,
+                            .max_kbps = 1200};
     struct underway_out out;
     ck_assert_int_eq(service_underway(&out, f.service, o.session, &u, NULL), 0);
     ck_assert_int_le(out.level, 2);
