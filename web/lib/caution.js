@@ -6,7 +6,7 @@
  * @module abrd/caution
  */
 
-const KAPPA = 1, WEIGHT_MAX = 3, MARGIN = 0.1;
+const KAPPA = 1, WEIGHT_MAX = 3, MARGIN = 0.15;
 
 /**
  * @param {import('./view.js').View} view

@@ -23,6 +23,8 @@ export function planOf(view, { next, later }) {
     const held = chunks ? Math.min(tail, chunks - chunk - 1) : tail;
     const first = rewardsOf(view, lastOf(view)), after = ladder.map((_, k) => rewardsOf(view, levelOf(view, k)));
     const steady = after.map((rewards, m) => (held - 1) * rewards[m]);
+    // what a change between m and m + 1 costs
+    const change = after.slice(1).map((high, m) => Math.min(after[m][m] - high[m], high[m + 1] - after[m][m + 1]));
     const values = next.map((rate, i) => {
         const heldStall = i < POOR ? CAUTION * stall : stall;
         // the held level m stalls by what this exceeds the buffer
@@ -33,8 +35,15 @@ export function planOf(view, { next, later }) {
         return ladder.map((_, k) => {
             const left = bufferS - bytes[k] * 8e-3 / (trust * rate);
             const buffer = Math.min(Math.max(left, 0) + chunkS, bufferMaxS);
-            const best = held < 1 ? 0 :
-                Math.max(...late.map((s, m) => after[k][m] + steady[m] - heldStall * Math.max(s - buffer, 0)));
+            let best = held < 1 ? 0 : -Infinity;
+            if (held >= 1) late.forEach((until, m) => {
+                const low = after[k][m] + steady[m];
+                best = Math.max(best, low - heldStall * Math.max(until - buffer, 0));
+                // m and m + 1 in turn
+                const share = (buffer - until) * (1 / (late[m + 1] - until));
+                if (share > 0 && share < 1)
+                    best = Math.max(best, low + share * (after[k][m + 1] + steady[m + 1] - low) - change[m]);
+            });
             return first[k] + stall * Math.min(left, 0) + best;
         });
     });

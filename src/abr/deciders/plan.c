@@ -53,6 +53,7 @@ struct plan_task {
     /* [m]: of k, r(m | k) + (T - 1) r(m | m) */
     pair held[VIEW_LEVELS][PAIRS];
     pair ladder_kbps[PAIRS], bytes[PAIRS];
+    double change[VIEW_LEVELS]; /* of m: what a change between m and m + 1 costs */
     double tail;
 };
 
@@ -78,6 +79,9 @@ static void plan_prepare(struct plan_task *t, const struct plan_cfg *cfg,
     memcpy(t->first, first, sizeof first);
     memcpy(t->ladder_kbps, ladder_kbps, sizeof ladder_kbps);
     memcpy(t->bytes, bytes, sizeof bytes);
+    for (int m = 0; m + 1 < v->levels; m++)
+        t->change[m] =
+            fmin(held[m][m] - held[m][m + 1], held[m + 1][m + 1] - held[m + 1][m]);
     for (int m = 0; m < v->levels; m++) {
         pair steady = pair_of((t->tail - 1) * held[m][m]);
         for (int i = 0; i < PAIRS; i++)
@@ -85,21 +89,32 @@ static void plan_prepare(struct plan_task *t, const struct plan_cfg *cfg,
     }
 }
 
-/* best of k: max_m held[m] - mu_held max(0, late[m] - buffer_s) */
+/* best of k: max_m held[m] - mu_held max(0, late[m] - buffer_s), or m and m + 1 in turn */
 static void plan_hold(pair *best, const struct plan_task *t, double mu_held,
                       const double *late, const pair *buffer_s)
 {
-    const pair mu = pair_of(mu_held), none = pair_of(0);
+    const pair mu = pair_of(mu_held), none = pair_of(0), whole = pair_of(1);
+    const int last = t->v->levels - 1;
     for (int i = 0; i < t->pairs; i += ROUND) {
         pair top[ROUND];
-        for (int j = 0; j < ROUND; j++)
-            top[j] = pair_of(-INFINITY);
-        for (int m = 0; m < t->v->levels; m++) {
-            pair until = pair_of(late[m]);
+        for (int j = 0; j < ROUND; j++) {
+            pair stall_s = pair_larger(pair_of(late[last]) - buffer_s[i + j], none);
+            top[j] = t->held[last][i + j] - mu * stall_s;
+        }
+        for (int m = 0; m < last; m++) {
+            const pair *low = t->held[m] + i, *high = t->held[m + 1] + i;
+            pair until = pair_of(late[m]), change = pair_of(t->change[m]);
+            pair span = pair_of(1 / (late[m + 1] - late[m]));
 #pragma GCC unroll 3
             for (int j = 0; j < ROUND; j++) {
-                pair stall_s = pair_larger(until - buffer_s[i + j], none);
-                top[j] = pair_larger(t->held[m][i + j] - mu * stall_s, top[j]);
+                pair left_s = buffer_s[i + j] - until;
+                pair stall_s = pair_larger(none - left_s, none);
+                top[j] = pair_larger(low[j] - mu * stall_s, top[j]);
+                /* not a number or infinite if both levels are alike: then there is no turn */
+                pair share = left_s * span;
+                pair turns = low[j] + share * (high[j] - low[j]) - change;
+                pair_mask some = (share > none) & (share < whole);
+                top[j] = pair_choose(some, pair_larger(turns, top[j]), top[j]);
             }
         }
         memcpy(best + i, top, sizeof top);

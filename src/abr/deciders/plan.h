@@ -13,6 +13,12 @@
  * chunk. Its stall over T chunks on a link that carries l, with e = chunk_s R_m / l:
  *   e <= chunk_s:  max(0, e - b)          e > chunk_s:  max(0, T e - b - (T - 1) chunk_s)
  *
+ * A link often carries more than level m and less than m + 1. So the held level may also be both in turn:
+ * m + 1 for the share x of the chunks that uses up the buffer without a stall, for one change of level
+ *   (1 - x) [value of m] + x [value of m + 1] - change,   0 < x < 1,
+ *   x = (b - late(m)) / (late(m + 1) - late(m)),  late(m) = e, or T e - (T - 1) chunk_s beyond chunk_s
+ * where no value has a stall, and `change` is the smaller penalty of a rise and of a fall between the two.
+ *
  * c_i is `caution` for the lowest PLAN_POOR quantiles, since a player leaves the level when the link
  * disappoints, and 1 for the others. T = tail + reach B / chunk_s, since a large buffer is spent over a
  * longer time; at most PLAN_TAIL_MAX, and less at the video's end.

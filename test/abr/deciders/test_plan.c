@@ -77,6 +77,21 @@ TEST(caution_and_factor)
     expect(p.value[0], 460, 540);
 }
 
+/* 1 Mbit/s, 6 s in the buffer after level 0. Level 0 needs 4 s of them, level 1 would need 24 s: a tenth of
+ * the chunks may be at level 1. */
+TEST(levels_in_turn)
+{
+    struct view v = two_levels();
+    v.qoe.mu_stall = 20; /* 450 - 20 (24 - 6) is less than 250 */
+    struct plan p = plan_of((struct plan_cfg){1, 5, 0, 1}, &v);
+    /* level 1 leaves 4 s, which level 0 needs: 10 + 200 */
+    expect(p.value[0], 10 + 250 + .1 * 200, 90 - 40 + 210);
+    v.qoe.mu_rise =
+        .5; /* the change costs 20, and level 1 is worth 430 after level 0: 248 are less */
+    p = plan_of((struct plan_cfg){1, 5, 0, 1}, &v);
+    expect(p.value[0], 10 + 250, 90 - 40 + 210);
+}
+
 /* 1.5 chunks in the buffer: half as many chunks more are 5 + 0.75. At 2 Mbit/s they are worth 90 each. */
 TEST(a_large_buffer_reaches_further)
 {
@@ -128,12 +143,21 @@ static double plain_value(const struct plan_cfg *cfg, const struct view *v, int 
     }
     if (tail < 1) return worth + 0;
     double buffer_s = fmin(left_s + v->chunk_s, v->buffer_max_s), best = -INFINITY;
+    double held[VIEW_LEVELS], late[VIEW_LEVELS], from[VIEW_LEVELS][VIEW_LEVELS];
     for (int m = 0; m < v->levels; m++) {
-        double same[VIEW_LEVELS], e = v->ladder_kbps[m] * v->chunk_s / later_kbps;
-        view_rewards(same, v, m);
-        double late = e <= v->chunk_s ? e : tail * e - (tail - 1) * v->chunk_s;
-        double stall_s = fmax(late - buffer_s, 0);
-        best = fmax(best, after[m] + (tail - 1) * same[m] - mu_held * stall_s);
+        double e = v->ladder_kbps[m] * v->chunk_s / later_kbps;
+        view_rewards(from[m], v, m);
+        late[m] = e <= v->chunk_s ? e : tail * e - (tail - 1) * v->chunk_s;
+        held[m] = after[m] + (tail - 1) * from[m][m];
+        best = fmax(best, held[m] - mu_held * fmax(late[m] - buffer_s, 0));
+    }
+    for (int m = 0; m + 1 < v->levels; m++) {
+        double share = (buffer_s - late[m]) * (1 / (late[m + 1] - late[m]));
+        double fall = from[m][m] - from[m + 1][m],
+               rise = from[m + 1][m + 1] - from[m][m + 1];
+        if (share > 0 && share < 1)
+            best =
+                fmax(best, held[m] + share * (held[m + 1] - held[m]) - fmin(fall, rise));
     }
     return worth + best;
 }
@@ -198,6 +222,6 @@ TEST(values_are_those_of_plain_loops)
     ck_assert(stalls > 1000 && full > 1000 && ends > 50); /* every case came up */
 }
 
-SUITE(abr_deciders_plan, values_by_hand, caution_and_factor,
+SUITE(abr_deciders_plan, values_by_hand, caution_and_factor, levels_in_turn,
       a_large_buffer_reaches_further, the_end_and_the_limit, known_sizes_count,
       values_are_those_of_plain_loops);

@@ -113,7 +113,7 @@ TEST(an_observed_session_teaches_nothing_and_counts_apart)
         ck_assert(o.observed && !o.explores && o.first.observed && !o.first.sampled);
         struct underway_out out;
         ck_assert_int_eq(service_underway(&out, f.service, o.session,
-                                          &(struct underway_in){0, 5, 1000, 30, 0}, NULL),
+                                          &(struct underway_in){0, 5, 1000, 30, 0, 0}, NULL),
                          0);
         ck_assert_int_eq(out.level, 5); /* never abandons */
         play_observed(o.session, 5, 12);
@@ -187,7 +187,7 @@ TEST(exploring_sessions_never_abandon)
     int told[2] = {0}, asked[2] = {0};
     for (uint64_t key = 0; key < 40; key++) {
         struct session_opened o = served_open(&f, key, 48);
-        struct underway_in in = {0, 0, 200000, .05, 0};
+        struct underway_in in = {0, 0, 200000, .05, 0, 0};
         struct underway_out out;
         ck_assert_int_eq(service_underway(&out, f.service, o.session, &in, NULL), 0);
         ck_assert_int_eq(out.chunk, 0);
@@ -200,7 +200,7 @@ TEST(exploring_sessions_never_abandon)
     ck_assert_int_eq(told[1], 0);
 
     struct session_opened o = served_open(&f, 50, 48);
-    struct underway_in in = {0, 0, 200000, NAN, 0};
+    struct underway_in in = {0, 0, 200000, NAN, 0, 0};
     struct underway_out out;
     struct err e = {0};
     ck_assert_int_lt(service_underway(&out, f.service, o.session, &in, &e), 0);
