@@ -83,7 +83,6 @@ class Adapter {
         this.#aborted = Events.FRAG_LOAD_EMERGENCY_ABORTED;
         const { core } = this, { config } = hls;
         const ours = {
-            testBandwidth: false, // it would fetch a fragment that is not played
             fLoader: held(config.fLoader ?? config.loader, context => this.#requested(context)),
             pLoader: held(config.pLoader ?? config.loader, context => this.#playlist(context)),
         };
@@ -93,8 +92,9 @@ class Adapter {
             // others (CMCD) may have wrapped the plugin's loader since; after detach it does nothing
             core.undo(() => { if (config[name] === value) config[name] = was; });
         }
-        for (const name of ['maxBufferLength', 'maxMaxBufferLength']) {
-            const was = config[name], value = core.bufferS(was);
+        for (const name of ['maxBufferLength', 'maxMaxBufferLength', 'testBandwidth']) {
+            // the test would fetch a fragment that is not played
+            const was = config[name], value = name > 't' ? false : core.bufferS(was);
             core.observing(observed => { config[name] = observed ? was : value; });
             core.undo(() => { if (config[name] === value) config[name] = was; });
         }

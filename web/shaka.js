@@ -70,12 +70,12 @@ class Adapter {
     #install() {
         const p = this.#player, core = this.#core;
         const { abrFactory, streaming: { bufferingGoal, disableVideoPrefetch } } = p.getConfiguration();
-        const set = (make, prefetch) => p.configure({ abrFactory: make, streaming: { disableVideoPrefetch: prefetch } });
-        const hold = buffer => p.configure({ streaming: { bufferingGoal: buffer } });
+        const was = { bufferingGoal, disableVideoPrefetch };
         // prefetched segments would be chosen before the decision
-        set(() => this.#wrap(abrFactory()), true);
-        core.observing(observed => hold(observed ? bufferingGoal : core.bufferS(bufferingGoal)));
-        core.undo(() => { set(abrFactory, disableVideoPrefetch); hold(bufferingGoal); });
+        const ours = { bufferingGoal: core.bufferS(bufferingGoal), disableVideoPrefetch: true };
+        p.configure({ abrFactory: () => this.#wrap(abrFactory()) });
+        core.observing(observed => p.configure({ streaming: observed ? was : ours }));
+        core.undo(() => p.configure({ abrFactory, streaming: was }));
 
         const net = p.getNetworkingEngine();
         core.tie(net, 'registerRequestFilter', 'unregisterRequestFilter',
@@ -85,7 +85,7 @@ class Adapter {
 
         const listen = (event, fn) => core.tie(p, 'addEventListener', 'removeEventListener', event, fn);
         listen('segmentappended', e => {
-            if (e.contentType !== 'video') return;
+            if (core.observed || e.contentType !== 'video') return;
             this.#ours = false; // it is in the buffer: choose the next; does nothing while ABR is switched off
             this.#own.trySuggestStreams();
         });

@@ -51,6 +51,7 @@ export async function playerTests() {
     try {
         for (const kind of KINDS) {
             await adapterTests(kind, session);
+            await observeTests(kind, session);
             if (kind !== 'hlsjs') await periodTests(kind, session);
             await liveTests(kind, session);
         }
@@ -200,6 +201,22 @@ async function adapterTests(kind, session) {
         const late = run.asked.filter(q => q.at > when);
         assert.deepEqual(late.map(q => q.method), [], JSON.stringify(late));
         assert.equal(run.state.mode, 'idle');
+    });
+}
+
+/** An observed player fetches and shows what it does without the plugin, at the same times. */
+async function observeTests(kind, session) {
+    await test(`${NAMES[kind]}: observed, its media requests are those without the plugin, to the millisecond`, async () => {
+        const media = run => run.requests.map(r => [r.path, r.at, r.end]);
+        const [without, again, observed] = [await session(kind, { abrd: false }), await session(kind, { abrd: false }),
+            await session(kind, { abrd: { mode: 'observe' } })];
+        played(observed);
+        assert.deepEqual(media(again), media(without)); // two runs do not differ
+        assert.deepEqual(media(observed), media(without));
+        assert.deepEqual([observed.shown, observed.stalls, observed.startupS], [without.shown, without.stalls, without.startupS]);
+        assert.equal(opened(observed).length, 1);
+        // and each chunk is reported; dash.js fetches some twice
+        assert.deepEqual([...new Set(questions(observed).map(q => JSON.parse(q.body).chunk ?? 0))], inOrder(CHUNKS));
     });
 }
 

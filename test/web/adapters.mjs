@@ -180,14 +180,16 @@ export async function adapterTests() {
             for (let i = 0; i < 3; i++) assert.equal(await player.chunk(i), 1);
             await until(() => mock.of('/decisions').length > 2, 'the reports');
             assert.deepEqual(mock.of('/decisions').map(d => d.last.level), [1, 1, 1]);
-            assert.equal(player.config.streaming.bufferingGoal, 20);
+            const own = { bufferingGoal: 20, disableVideoPrefetch: false };
+            assert.deepEqual({ ...player.config.streaming, ...own }, player.config.streaming);
             abrd.detach();
-            assert.equal(player.config.streaming.bufferingGoal, 20);
+            assert.deepEqual({ ...player.config.streaming, ...own }, player.config.streaming);
         };
         await onShaka(s => observed(s), () => ({ mode: 'observe' }));
         await onShaka(s => { s.mock.observe = true; return observed(s); });
         await onShaka(async ({ player, abrd }) => {
             assert.equal(player.config.streaming.bufferingGoal, 60);
+            assert.equal(player.config.streaming.disableVideoPrefetch, true);
             abrd.detach();
             assert.equal(player.config.streaming.bufferingGoal, 20);
         });
@@ -291,15 +293,15 @@ export async function adapterTests() {
 
     await test('hls.js: an observed player keeps its rules and its buffer', async () => {
         const observed = async ({ player, mock, abrd }) => {
-            const buffer = () => [player.config.maxBufferLength, player.config.maxMaxBufferLength];
+            const own = () => [player.config.maxBufferLength, player.config.maxMaxBufferLength, player.config.testBandwidth];
             await player.load();
             player.own = 1;
             for (let i = 0; i < 3; i++) assert.equal(await player.chunk(i), 1);
             await until(() => mock.of('/decisions').length > 2, 'the reports');
             assert.deepEqual(mock.of('/decisions').map(d => d.last.level), [1, 1, 1]);
-            assert.deepEqual(buffer(), [30, 600]);
+            assert.deepEqual(own(), [30, 600, true]);
             abrd.detach();
-            assert.deepEqual(buffer(), [30, 600]);
+            assert.deepEqual(own(), [30, 600, true]);
         };
         await onHls(s => observed(s), () => ({ mode: 'observe' }));
         await onHls(s => { s.mock.observe = true; return observed(s); });

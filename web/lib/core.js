@@ -162,6 +162,7 @@ export class Core {
     }
 
     get attached() { return this.#attached; }
+    get observed() { return this.#observed; }
     get track() { return this.#track; }
 
     /** Runs fn, which connects the plugin to its player; if it fails, restores the player. */
@@ -503,6 +504,8 @@ export class Core {
                 return await ask();
             } catch (e) {
                 if (this.#leavesOut(e)) return await ask();
+                // an observed player fetched a chunk again: its first outcome counts
+                if (this.#observed && e.status === 409) return null;
                 // the daemon does not know the session (restart, timeout), or knows it differently
                 if (![404, 409, 410].includes(e.status)) throw e;
                 this.#session = null;
