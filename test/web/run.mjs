@@ -10,6 +10,7 @@ import { pluginTests } from './plugin.mjs';
 import { finish } from './harness.mjs';
 import { qoeTests } from './qoe.mjs';
 import { recordTests } from './record.mjs';
+import { trialTests } from './trial.mjs';
 
 await pluginTests();
 await adapterTests();
@@ -21,4 +22,5 @@ await packageTests();
 await browserTests();
 await cmcdTests();
 await dashboardTests();
+await trialTests();
 finish();
