@@ -59,20 +59,22 @@ function showFlow({ arms }) {
 
 /** An interval on a scale that all arms of a figure share. */
 function interval(f, most, name) {
+    const { difference: mean } = f;
     const x = v => 50 + 48 * Math.max(-1, Math.min(1, v / most));
     const known = Number.isFinite(f.lo) && Number.isFinite(f.hi);
     return svg('svg', { viewBox: '0 0 100 22', preserveAspectRatio: 'none', class: known ? verdict(f) : 'open', role: 'img',
         'aria-label': `${name}: ${known ? verdict(f) : 'not known'}` },
         svg('line', { class: 'zero', x1: 50, x2: 50, y1: 0, y2: 22, 'vector-effect': 'non-scaling-stroke' }),
         ...(known ? [svg('line', { class: 'range', x1: x(f.lo), x2: x(f.hi), y1: 11, y2: 11, 'vector-effect': 'non-scaling-stroke' }),
-            svg('rect', { class: 'mean', x: x(f.difference) - .4, width: .8, y: 5, height: 12 })] : []));
+            svg('rect', { class: 'mean', x: x(mean) - .4, width: .8, y: 5, height: 12 })] : []));
 }
 
 function words(f, digits, scale) {
+    const { difference: mean } = f;
     if (!Number.isFinite(f.lo)) return 'not known yet';
     const signed = v => (v > 0 ? '+' : '') + number(v * scale, digits), v = verdict(f);
     const more = v !== 'open' ? `, ${v}` : f.needed > 0 && f.needed < 1e9 ? `, about ${sessions(Math.ceil(f.needed))} more` : ', open';
-    return `${signed(f.difference)} (${signed(f.lo)} to ${signed(f.hi)})${more}`;
+    return `${signed(mean)} (${signed(f.lo)} to ${signed(f.hi)})${more}`;
 }
 
 function showDifferences({ arms }) {
