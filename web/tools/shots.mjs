@@ -15,12 +15,12 @@ import { launch } from '../../test/web/stage.mjs';
 const PLAYED_S = 40, CUT_AT_S = 20, WATCHED_S = 90, MOST = 200e3; // bytes of a picture
 const LINK = process.env.LINK ?? 'lte-02';
 
-/** 256 colours reduce the file to a third, since the video is noisy. ffmpeg is needed for the video anyway. */
-async function shoot(page, name, options) {
+/** Fewer colours reduce the file to a third, since the video is noisy. ffmpeg is needed for the video anyway. */
+async function shoot(page, name, options, { colours = 256, width = -1 } = {}) {
     const file = path.join(ROOT, 'web', name), whole = path.join(ROOT, 'build', name);
     await page.screenshot({ path: whole, ...options });
     execFileSync('ffmpeg', ['-v', 'error', '-y', '-i', whole, '-vf',
-        'split[a][b];[a]palettegen=max_colors=256:reserve_transparent=0[p];[b][p]paletteuse=dither=none', file]);
+        `scale=${width}:-1,split[a][b];[a]palettegen=max_colors=${colours}:reserve_transparent=0[p];[b][p]paletteuse=dither=none`, file]);
     const { size } = fs.statSync(file);
     console.log(`web/${name}: ${size} bytes`);
     if (size > MOST) throw new Error(`web/${name} has ${size} bytes, more than ${MOST}`);
@@ -36,7 +36,7 @@ async function demo(browser) {
             chunks: window.demo.recording.chunks.map(c => c.by) }));
         if (mode !== 'abrd' || chunks.some(by => by !== 'abrd'))
             throw new Error(`the player chose chunks itself, so the machine is too busy: ${chunks}`);
-        await shoot(page, 'demo.png', {});
+        await shoot(page, 'demo.png', {}, { colours: 96, width: 960 });
     } finally {
         await page.close();
         await daemon.stop();
