@@ -311,6 +311,17 @@ async function pairTests(browser, daemon) {
             await page.close();
         });
 
+    await test('browser: both play a manifest of one\'s own, without the link\'s buttons', async () => {
+        const { page, errors } = await open(browser, daemon, { solo: 0, timeout: 5000,
+            mpd: `${daemon.url}/demo/unlimited/mine/minute.mpd` });
+        await until(async () => (await seen(page)).every(s => s.n >= 2 && s.startup_s !== null), 'two chunks each');
+        for (const [id, off] of Object.entries({ cut: true, halve: true, rate: true, share: true, replay: true, kill: false }))
+            assert.equal(await page.locator(`#${id}`).isDisabled(), off, id);
+        assert.match(await page.textContent('#fine-abrd'), /your own connection, which they share/);
+        assert.deepEqual(errors, []);
+        await page.close();
+    });
+
     await test('browser: the demo can be read, light and dark, and on a phone', async () => {
         const { page } = await open(browser, daemon, { solo: 0, link: 'lte', timeout: 5000 });
         await until(async () => (await seen(page)).every(s => s.points > 0), 'both pictures');
