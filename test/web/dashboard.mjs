@@ -33,7 +33,7 @@ async function seriesTests() {
         assert.deepEqual(grouped(s, '').map(p => p.name), ['a']);
         assert.deepEqual(grouped({ profiles: [] }, 'device'), []);
         const http = (code, n) => `abrd_http_requests_total{route="/x",method="GET",code="${code}"} ${n}\n`;
-        assert.deepEqual(Object.values(errorsOf(samples(`# HELP x y\n${http(200, 9)}${http(503, 2)}${http(500, 1)}${http(429, 4)}${http(404, 5)}abrd_store_errors_total 7\n`))),
+        assert.deepEqual(Object.values(errorsOf(samples(`# HELP x y\n${http(200, 9)}${http(503, 2)}${http(500, 1)}${http(429, 4)}${http(404, 5)}${http(503, 99).replace('/x', '/readyz')}abrd_store_errors_total 7\n`))),
             [3, 4, 5, 7, 0, 0]);
     });
 

@@ -65,7 +65,9 @@ export const samples = text => new Map(text.split('\n').filter(l => l && l[0] !=
 /** The errors that an operator looks at, from samples of /metrics. */
 export function errorsOf(metrics) {
     const sum = test => [...metrics].reduce((n, [name, v]) => (test(name) ? n + v : n), 0);
-    const answers = code => sum(name => name.startsWith('abrd_http_requests_total{') && code.test(name));
+    // probes get 503 while the daemon starts or stops: that is their purpose
+    const isProbe = name => /route="\/(readyz|healthz)"/.test(name);
+    const answers = code => sum(name => name.startsWith('abrd_http_requests_total{') && code.test(name) && !isProbe(name));
     return {
         'answers with 5xx': answers(/code="5/),
         'answers with 429 (rate limits)': answers(/code="429"/),
