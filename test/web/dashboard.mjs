@@ -279,6 +279,20 @@ async function pageTests(browser, daemon) {
         assert.equal(await page.locator('#strip li').count(), 4);
     });
 
+    await test('dashboard: a chosen time counts what came in it', async () => {
+        const chunks = () => page.locator('#profiles td:nth-child(2)').allTextContents();
+        await page.selectOption('#range', '600');
+        // the page was open before the first viewer came
+        await until(async () => {
+            const { rewards } = await page.evaluate(() => window.dashboard.series.readings.at(-1).s);
+            const shown = (await chunks()).reduce((n, text) => n + Number(text.replace(/,/g, '')), 0);
+            return shown === rewards && await page.locator('#profiles [data-metric]').count() === 0;
+        }, 'all chunks of the last ten minutes');
+        assert.match(await page.textContent('#tile-quality'), /^\d+$/);
+        await page.selectOption('#range', '');
+        await sameAsMetrics(page, daemon);
+    });
+
     await test('dashboard: everything is reached by the keyboard and shows it', async () => {
         const tour = async ids => {
         await page.waitForFunction(() => window.dashboard?.series.readings.length);
