@@ -26,7 +26,7 @@ struct admit_cfg admit_cfg_default(void)
 {
     return (struct admit_cfg){.proxy_header = "x-forwarded-for",
                               .address_rate = 1000,
-                              .open_rate = 20,
+                              .open_rate = 30,
                               .session_rate = 20,
                               .address_connections = -1};
 }
@@ -40,10 +40,14 @@ const struct field admit_fields[] = {
      "header in which a trusted proxy names the client: x-forwarded-for or forwarded",
      ROW(proxy_header), .flags = FIELD_LIVE},
     {"address-rate", "N",
-     "largest number of requests per second from one address; 0: no limit",
+     "largest number of requests per second from one address, ten seconds of them at "
+     "once; "
+     "0: no limit. A viewer sends one per chunk",
      ROW(address_rate), .lo = 0, .hi = 1e6, .flags = FIELD_LIVE},
     {"open-rate", "N",
-     "largest number of sessions per second that one address may open; 0: no limit",
+     "largest number of sessions per second that one address may open, a minute of them "
+     "at once; 0: no limit. The default lets 2000 viewers behind one NAT start within 30 "
+     "s",
      ROW(open_rate), .lo = 0, .hi = 1e6, .flags = FIELD_LIVE},
     {"session-rate", "N",
      "largest number of requests per second for one session; 0: no limit",
@@ -93,10 +97,10 @@ struct admit *admit_new(const struct admit_cfg *cfg, struct err *e)
     }
 
     const double rate[LIMITS] = {cfg->address_rate, cfg->open_rate, cfg->session_rate};
+    const double burst_s[LIMITS] = {ADMIT_BURST_S, ADMIT_OPEN_BURST_S, ADMIT_BURST_S};
     for (int i = 0; i < LIMITS; i++) {
         if (!(rate[i] > 0)) continue;
-        a->quota[i] =
-            quota_new(rate[i], ADMIT_BURST_S, ADMIT_KEYS, seed + (uint64_t)i, e);
+        a->quota[i] = quota_new(rate[i], burst_s[i], ADMIT_KEYS, seed + (uint64_t)i, e);
         if (!a->quota[i]) goto fail;
     }
     return a;

@@ -1,6 +1,7 @@
 /* admit.h - rate limits of clients.
  *
- * Three limits, each a token bucket of ADMIT_BURST_S seconds (quota.h); 0 is no limit:
+ * Three limits, each a token bucket (quota.h) of ADMIT_BURST_S seconds, for sessions that are opened of
+ * ADMIT_OPEN_BURST_S; 0 is no limit:
  *   address_rate  requests per second of one client address;
  *   open_rate     sessions per second that one address may open. The address can hold at most
  *                 session-ttl times this in the session table;
@@ -14,8 +15,10 @@
  * trusted by name, also one on this machine: then its clients are counted apart (forwarded.h).
  * Otherwise all its clients count as one address.
  *
- * The defaults leave room for the thousands of viewers that a carrier puts behind one IPv4 address,
- * each with a question every few seconds. They stop floods, not households.
+ * The defaults leave room for a carrier's NAT or a campus: behind one address 2000 viewers may start
+ * within half a minute, and 3900 may play chunks of 4 s. With the default session-ttl one address holds
+ * at most a fifth of the session table. A crowd starts at once and then watches, so a long burst serves it
+ * better than a high rate, and gives an attacker less.
  *
  * Threads: locked inside. */
 #ifndef SERVE_ADMIT_H
@@ -30,13 +33,14 @@
 #include <stdint.h>
 
 #define ADMIT_BURST_S 10.0
+#define ADMIT_OPEN_BURST_S 60.0
 #define ADMIT_KEYS 65536 /* buckets of addresses, and as many of sessions */
 
 struct admit_cfg {
     const char *trust_proxy;  /* addresses and networks, comma-separated; NULL: none */
     const char *proxy_header; /* header that those proxies write: "x-forwarded-for" */
     double address_rate;      /* 1000 */
-    double open_rate;         /* 20 */
+    double open_rate;         /* 30 */
     double session_rate;      /* 20 */
     int address_connections;  /* -1: a quarter of all (node.c); 0: no limit */
 };

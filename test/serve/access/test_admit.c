@@ -4,6 +4,7 @@
 #include <check.h>
 #include <string.h>
 
+#include "serve/session/service.h"
 #include "support/alloc.h"
 #include "support/suites.h"
 
@@ -41,7 +42,7 @@ TEST(each_limit_counts_for_itself)
     static const char id[] = "00112233445566778899aabbccddeeff";
     for (int i = 0; i < 40; i++)
         ck_assert_double_eq(admit_address(a, &c, 100), 0);
-    for (int i = 0; i < 20; i++)
+    for (int i = 0; i < 120; i++)
         ck_assert_double_eq(admit_open(a, &c, 100), 0);
     for (int i = 0; i < 10; i++)
         ck_assert_double_eq(admit_session(a, i % 2 ? &c : &other, id, 100), 0);
@@ -94,12 +95,12 @@ TEST(local_clients_and_disabled_limits_are_free)
 TEST(a_subscriber_has_one_allowance)
 {
     struct admit_cfg cfg = admit_cfg_default();
-    cfg.open_rate = .1; /* one in ten seconds */
+    cfg.open_rate = 1 / ADMIT_OPEN_BURST_S; /* one at once */
     make(&cfg);
     struct admit_client c = client("2001:db8:1:2::3"), same = client("2001:db8:1:2:f::"),
                         next = client("2001:db8:1:3::3");
     ck_assert_double_eq(admit_open(a, &c, 100), 0);
-    ck_assert_double_eq(admit_open(a, &same, 100), 10);
+    ck_assert_double_eq(admit_open(a, &same, 100), ADMIT_OPEN_BURST_S);
     ck_assert_double_eq(admit_open(a, &next, 100), 0);
 }
 
@@ -133,7 +134,73 @@ TEST(memory_may_run_out)
     ck_assert_int_eq(alloc_each_fails(make_one, destroy, &cfg), 7);
 }
 
+/* Viewers behind one address: the sessions and requests of them that the limits refuse. They begin at even
+ * distances within start_s, ask every 4 s, and open another session every session_s. */
+struct crowd {
+    int viewers;
+    double start_s, session_s, lasts_s;
+};
+
+static void crowd_play(const struct crowd *crowd, int *openings, int *requests)
+{
+    struct admit_client c = client("192.0.2.1");
+    *openings = *requests = 0;
+    for (int tick = 0; tick < (int)(crowd->lasts_s * 100); tick++) {
+        double now = tick / 100.0, before = (tick - 1) / 100.0;
+        for (int v = 0; v < crowd->viewers; v++) {
+            double since = now - v * crowd->start_s / crowd->viewers;
+            double was = before - v * crowd->start_s / crowd->viewers;
+            if (since < 0) break;
+            bool opens = was < 0 ||
+                         (int)(since / crowd->session_s) != (int)(was / crowd->session_s);
+            bool asks = opens || (int)(since / 4) != (int)(was / 4);
+            if (asks) *requests += admit_address(a, &c, 1000 + now) > 0;
+            if (opens) *openings += admit_open(a, &c, 1000 + now) > 0;
+        }
+    }
+}
+
+/* The defaults leave room for a carrier's NAT or a campus, and no more than they say (admit.h). */
+TEST(a_crowd_behind_one_address_is_not_refused)
+{
+    static const struct {
+        struct crowd crowd;
+        bool fits;
+    } crowds[] = {
+        {{2000, 30, 600, 60}, true},   /* all begin the same programme */
+        {{1800, 60, 60, 180}, true},   /* each watches clips of a minute */
+        {{3900, 300, 600, 310}, true}, /* an evening */
+        {{8000, 30, 600, 60}, false},  /* beyond the limits */
+    };
+    struct admit_cfg cfg = admit_cfg_default();
+    for (size_t i = 0; i < sizeof crowds / sizeof *crowds; i++) {
+        int openings, requests;
+        teardown();
+        make(&cfg);
+        crowd_play(&crowds[i].crowd, &openings, &requests);
+        ck_assert_msg((openings + requests == 0) == crowds[i].fits,
+                      "crowd %zu: %d openings and %d requests refused", i, openings,
+                      requests);
+    }
+}
+
+/* One address cannot hold more than a fifth of the session table. */
+TEST(one_address_holds_a_small_share_of_the_sessions)
+{
+    struct admit_cfg cfg = admit_cfg_default();
+    const struct service_cfg service = service_cfg_default();
+    make(&cfg);
+    struct admit_client c = client("192.0.2.1");
+    int held = 0;
+    for (int i = 0; i < 1000 * (int)service.session_ttl_s; i++)
+        held += admit_open(a, &c, 1000 + i / 1000.0) == 0;
+    ck_assert_int_gt(held, 0);
+    ck_assert_int_le(5 * held, service.max_sessions);
+}
+
 SUITE_SET_UP(serve_access_admit, 0, NULL, teardown, each_limit_counts_for_itself,
              ids_that_are_no_session_are_not_limited,
              local_clients_and_disabled_limits_are_free, a_subscriber_has_one_allowance,
-             bad_settings_are_errors, memory_may_run_out);
+             a_crowd_behind_one_address_is_not_refused,
+             one_address_holds_a_small_share_of_the_sessions, bad_settings_are_errors,
+             memory_may_run_out);
