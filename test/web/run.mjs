@@ -1,6 +1,7 @@
 // run.mjs - the tests of plugin, package and pages: first without, then with a browser.
 import { abandonTests } from './abandon.mjs';
 import { adapterTests } from './adapters.mjs';
+import { apiTests } from './api.mjs';
 import { browserTests } from './browser.mjs';
 import { cmcdTests } from './cmcd.mjs';
 import { dashboardTests } from './dashboard.mjs';
@@ -23,4 +24,5 @@ await browserTests();
 await cmcdTests();
 await dashboardTests();
 await trialTests();
+await apiTests();
 finish();
