@@ -29,7 +29,7 @@ PKG_BUILD := gcc:$(CC) libc6-dev pkg-config:pkg-config libmicrohttpd-dev libjans
 PKG_WEB := nodejs:node npm:npm
 PKG_RUN := ffmpeg:ffmpeg curl:curl $(PKG_WEB)
 PKG_TEST := check libxml2-dev chromium:chromium nats-server:nats-server
-PKG_DEB := dpkg-dev debhelper lintian man-db g++
+PKG_DEB := build-essential dpkg-dev debhelper lintian man-db g++
 # headers that the compiler must find, and their packages
 HEADERS := microhttpd.h:libmicrohttpd-dev jansson.h:libjansson-dev cblas.h:libopenblas-dev \
            sqlite3.h:libsqlite3-dev curl/curl.h:libcurl4-openssl-dev expat.h:libexpat1-dev \
