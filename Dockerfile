@@ -3,8 +3,8 @@
 #   docker build -t abrd .
 #   docker run -p 127.0.0.1:8080:8080 -v abrd:/var/lib/abrd abrd
 #
-# The daemon answers requests for localhost only. For other names and addresses, give them, and the
-# command of the image in front of them:
+# The daemon answers requests whose Host is localhost or an IP address. To use a name, give --host behind
+# the command of the image:
 #
 #   docker run -p 8080:8080 -v abrd:/var/lib/abrd abrd abrd serve --bind 0.0.0.0 --data /var/lib/abrd \
 #       --admin-token-file /var/lib/abrd/token --host abr.example.org

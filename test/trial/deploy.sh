@@ -33,9 +33,15 @@ if have kubectl "deploy/kubernetes as kustomize joins it"; then
     grep -q 'name: abrd-decide-[0-9a-z]*$' "$work/all.yaml"
     check $? "names of configurations change with them"
 else
-    node test/deploy/schemas.mjs kubernetes $k/decide.yaml $k/learn.yaml $k/balancer.yaml $k/autoscale.yaml >"$work/said" 2>&1
+    node test/deploy/schemas.mjs kubernetes $k/decide.yaml $k/learn.yaml $k/balancer.yaml $k/autoscale.yaml $k/network.yaml >"$work/said" 2>&1
     check $? "manifests"
 fi
+
+node test/deploy/schemas.mjs kubernetes $k/ingress.yaml >"$work/said" 2>&1
+check $? "the example of an ingress"
+# every policy selects pods that there are, and names a peer that there is
+node test/deploy/policies.mjs $k/network.yaml $k/decide.yaml $k/learn.yaml $k/balancer.yaml >"$work/said" 2>&1
+check $? "network policies"
 
 # the rules as a PrometheusRule, as watch.yaml says
 { cat $k/rules-head.yaml; sed 's/^/  /' deploy/alerts.yml; } >"$work/rules.yaml"
