@@ -33,7 +33,7 @@ RUN make -j"$(nproc)" all man && make install-program DESTDIR=/out && \
 # what the demo needs. A registry of your own: docker build --secret id=npmrc,src=$HOME/.npmrc ...
 FROM build AS pages
 RUN make deps-pages
-RUN --mount=type=secret,id=npmrc,target=/root/.npmrc make web && \
+RUN --mount=type=secret,id=npmrc NPM_CONFIG_USERCONFIG=/run/secrets/npmrc make web && \
     mkdir -p /demo/usr/local/share/abrd/web && cp -r web/vendor /demo/usr/local/share/abrd/web/ && \
     ABRD=/out/usr/local/bin/abrd sh web/tools/make-media.sh /demo/usr/local/share/abrd/media
 
