@@ -17,9 +17,7 @@
 # The image contains the demo: its libraries come from npm and its stream from ffmpeg, in a stage of
 # their own. The host needs neither. A smaller image, without the demo's stream and libraries:
 #
-#   docker build --build-arg PAGES=none -t abrd .
-
-ARG PAGES=pages
+#   docker build --build-arg DEMO=no -t abrd .
 
 FROM debian:bookworm-slim AS build
 RUN apt-get update && apt-get install -y --no-install-recommends make
@@ -31,16 +29,13 @@ RUN make -j"$(nproc)" all man && make install-program DESTDIR=/out && \
     strip /out/usr/local/bin/abrd && rm -r /out/usr/local/lib/systemd
 
 # what the demo needs. A registry of your own: docker build --secret id=npmrc,src=$HOME/.npmrc ...
-FROM build AS pages
-RUN make deps-pages
-RUN --mount=type=secret,id=npmrc NPM_CONFIG_USERCONFIG=/run/secrets/npmrc make web && \
+FROM build AS demo
+ARG DEMO=yes
+RUN mkdir /demo && if [ "$DEMO" = yes ]; then make deps-pages; fi
+RUN --mount=type=secret,id=npmrc if [ "$DEMO" = yes ]; then \
+    NPM_CONFIG_USERCONFIG=/run/secrets/npmrc make web && \
     mkdir -p /demo/usr/local/share/abrd/web && cp -r web/vendor /demo/usr/local/share/abrd/web/ && \
-    ABRD=/out/usr/local/bin/abrd sh web/tools/make-media.sh /demo/usr/local/share/abrd/media
-
-FROM build AS none
-RUN mkdir /demo
-
-FROM ${PAGES} AS demo
+    ABRD=/out/usr/local/bin/abrd sh web/tools/make-media.sh /demo/usr/local/share/abrd/media; fi
 
 FROM debian:bookworm-slim
 # OpenBLAS installs BLAS and LAPACK twice, under other names for other programs. Together with
