@@ -1,11 +1,12 @@
-// examples.mjs - the pages that README.md and web/README.md show, taken from there and played in
+// examples.mjs - the pages that README.md, web/README.md and the manual show, taken from there and played in
 // Chromium: with the daemon, without it, with one that is silent, and with one that does not allow
-// the page. Only addresses are replaced.
+// the page. Only addresses are replaced. TypeScript is compiled with the players' own declarations.
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import fs from 'node:fs';
 import http from 'node:http';
 import net from 'node:net';
+import os from 'node:os';
 import path from 'node:path';
 
 import { codeBlocks } from '../http/lib/blocks.mjs';
@@ -55,11 +56,15 @@ class Site {
     }
 }
 
-/** Every example: {name, fill: (site, server, limitMs) makes the site show it}. */
+const PAGES = ['README.md', 'web/README.md', 'web/docs/dashjs.md', 'web/docs/hlsjs.md', 'web/docs/shaka.md'];
+
+/** Every example, once if pages share it: {name, fill: (site, server, limitMs) makes the site show it}. */
 function examples() {
-    const list = [];
-    for (const file of ['README.md', 'web/README.md'])
+    const list = [], seen = new Set();
+    for (const file of PAGES)
         for (const { lang, text, line } of codeBlocks(file)) {
+            if (seen.has(text)) continue;
+            seen.add(text);
             const name = `${file}:${line} (${/hls|shaka|dash/i.exec(text)?.[0].toLowerCase()})`;
             if (lang === 'html') list.push({ name, imports: true, fill: (site, server, limitMs) => {
                 site.page = swap(swap(text, SERVER, server), LIMIT, `, ${limitMs})`).replaceAll('https://example.org', site.url);
@@ -118,7 +123,29 @@ try {
     await test('there are examples of every player, with and without a bundler', () => {
         assert.deepEqual(list.map(e => [e.name.replace(/:\d+/, ''), e.imports]), [['README.md (dash)', true],
             ['web/README.md (dash)', true], ['web/README.md (hls)', true], ['web/README.md (shaka)', true],
-            ['web/README.md (dash)', false], ['web/README.md (hls)', false]]);
+            ['web/README.md (dash)', false], ['web/README.md (hls)', false],
+            ['web/docs/hlsjs.md (hls)', false], ['web/docs/shaka.md (shaka)', false]]);
+    });
+
+    await test('the TypeScript of the manual compiles, strictly', () => {
+        const dir = fs.mkdtempSync(path.join(os.tmpdir(), 'abrd-ts-')), modules = path.join(dir, 'node_modules');
+        try {
+            fs.mkdirSync(path.join(modules, '@abrd'), { recursive: true });
+            fs.symlinkSync(path.join(ROOT, 'web'), path.join(modules, '@abrd/player'));
+            for (const [from, name] of [['web', 'dashjs'], ['test/web', 'hls.js'], ['test/web', 'shaka-player']])
+                fs.symlinkSync(path.join(ROOT, from, 'node_modules', name), path.join(modules, name));
+            const compile = () => execFileSync(process.execPath, [path.join(ROOT, 'test/web/node_modules/typescript/bin/tsc'), '--noEmit',
+                '--strict', '--skipLibCheck', '--target', 'es2022', '--module', 'nodenext', '--moduleResolution', 'nodenext',
+                '--esModuleInterop', '--lib', 'es2022,dom', ...fs.readdirSync(dir).filter(f => f.endsWith('.mts'))], { cwd: dir, encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'] });
+            const blocks = PAGES.flatMap(codeBlocks).filter(b => b.lang === 'ts');
+            assert.equal(blocks.length, 3);
+            blocks.forEach((b, i) => fs.writeFileSync(path.join(dir, `${i}.mts`), b.text));
+            try { compile(); } catch (e) { assert.fail(e.stdout); }
+            fs.writeFileSync(path.join(dir, 'wrong.mts'), swap(blocks[0].text, 'timeoutMs: 300', "timeoutMs: 'soon'"));
+            assert.throws(compile, e => /wrong\.mts.*number/s.test(e.stdout));
+        } finally {
+            fs.rmSync(dir, { recursive: true, force: true });
+        }
     });
 
     await test('an import statement with the address of a daemon that is away runs nothing: what they must not be', async () => {
@@ -143,6 +170,7 @@ try {
             assert.ok(steps.some(s => s.reported && s.followed && s.level === s.decided_level), JSON.stringify(steps));
         });
         await test(`${name}: without the daemon it plays`, () => played(example, away));
+        if (name.startsWith('web/docs')) continue; // the rest is the same in every bundle
         await test(`${name}: a daemon that takes the connection and says nothing does not stop it`, async () => {
             const before = connections.size;
             await played(example, silentUrl);

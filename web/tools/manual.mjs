@@ -37,9 +37,9 @@ const lexer = new Marked();
 const lex = text => lexer.lexer(text);
 
 /** The navigation: [{title, pages: [{title, source, anchor, text}]}]. */
-export function navigation(text = fs.readFileSync(path.join(ROOT, INDEX), 'utf8')) {
+export function navigation(root = ROOT) {
     const sections = [];
-    for (const token of lex(text)) {
+    for (const token of lex(fs.readFileSync(path.join(root, INDEX), 'utf8'))) {
         if (token.type === 'heading' && token.depth === 2) sections.push({ title: plain(token.tokens), pages: [] });
         if (token.type !== 'list') continue;
         for (const item of token.items) {
@@ -60,17 +60,20 @@ function rowName(row) {
 }
 const rowAnchor = name => slug(name.replace(/^(--[a-z-]+).*/, '$1')).replace(/^-+/, '');
 
-/** Renders pages that link to each other. */
+/** Renders pages that link to each other, from the source tree `root`. */
 export class Manual {
-    constructor() {
-        this.sections = navigation();
+    constructor(root = ROOT) {
+        this.root = root;
+        this.sections = navigation(root);
         this.listed = this.sections.flatMap(s => s.pages);
         this.pages = new Map(); // source -> {title, html, headings, anchors, entries}
         this.copies = new Set();
         this.dangling = []; // [source, href]
         const queue = [INDEX, ...this.listed.map(p => p.source)];
         for (let source; (source = queue.shift());)
-            if (!this.pages.has(source)) queue.push(...this.#render(source));
+            if (this.pages.has(source)) continue;
+            else if (fs.existsSync(path.join(root, source))) queue.push(...this.#render(source));
+            else throw new Error(`${INDEX} names ${source}, which is not there`);
         const files = [...this.pages.keys()].map(pageFile), twice = files.find((f, i) => files.indexOf(f) !== i);
         if (twice) throw new Error(`two pages have the name ${twice}`);
     }
@@ -79,7 +82,7 @@ export class Manual {
     #target(source, href, found) {
         if (/^(?:[a-z]+:|#)/.test(href)) return href;
         const [to, anchor] = href.split('#'), file = path.posix.join(path.posix.dirname(source), to);
-        const full = path.join(ROOT, file);
+        const full = path.join(this.root, file);
         if (file.startsWith('..') || !fs.existsSync(full)) {
             this.dangling.push([source, href]);
             return null;
@@ -96,7 +99,7 @@ export class Manual {
 
     /** Renders one page; returns the Markdown files that it links to. */
     #render(source) {
-        const tokens = lex(fs.readFileSync(path.join(ROOT, source), 'utf8'));
+        const tokens = lex(fs.readFileSync(path.join(this.root, source), 'utf8'));
         const found = [], headings = [], anchors = new Set(), entries = [];
         const unique = anchor => {
             let name = anchor;
@@ -226,7 +229,7 @@ ${toc}
         for (const file of this.copies) {
             const to = path.join(out, 'files', `${file}.txt`);
             fs.mkdirSync(path.dirname(to), { recursive: true });
-            fs.copyFileSync(path.join(ROOT, file), to);
+            fs.copyFileSync(path.join(this.root, file), to);
         }
     }
 }
