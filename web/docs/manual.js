@@ -8,11 +8,17 @@ const input = document.getElementById('search'), results = document.getElementBy
 const MOST = 12;
 let entries = null;
 
+/** Text as it is compared: "start-up" is also "startup". */
+function joined(text) {
+    const low = text.toLowerCase(), without = low.replace(/(\w)-(?=\w)/g, '$1');
+    return low === without ? low : `${low} ${without}`;
+}
+
 /** Fetches the entries once; a failed attempt is repeated at the next use. */
 async function load() {
     entries ??= fetch('search.json').then(r => r.ok ? r.json() : Promise.reject(new Error(`${r.status}`)))
         .then(rows => rows.map(([file, page, anchor, heading, text, row]) => ({ file, page, anchor, heading, text, row,
-            head: heading.toLowerCase(), whole: `${page} ${heading} ${text}`.toLowerCase() })))
+            head: joined(heading), whole: joined(`${page} ${heading} ${text}`) })))
         .catch(() => { entries = null; return []; });
     return entries;
 }
@@ -20,17 +26,26 @@ async function load() {
 /** A word as it is compared: "metrics" finds "metric", "delete" finds "deleting". */
 const stem = word => word.length > 4 ? word.replace(/(?:ing|ies|es|ed|s|e|y)$/, '') : word;
 
-/** How well an entry fits the words; 0: not at all. */
+/** Words of questions that say nothing about their subject. */
+const EMPTY = new Set('a an and are can do does for from how i in is it my of on or the to what when where which why with'.split(' '));
+
+/** Whether a word stands in a text: 2 at the start of a word, 1 within one. */
+function place(text, word) {
+    let at = text.indexOf(word);
+    if (at < 0) return 0;
+    for (; at >= 0; at = text.indexOf(word, at + 1)) if (at === 0 || /[^a-z0-9]/.test(text[at - 1])) return 2;
+    return 1;
+}
+
+/** How well an entry fits the words: {n: how many stand in it, s: how prominently}. */
 function score(e, words) {
-    let sum = 0;
+    let n = 0, s = (e.row ? 0 : 1) + 4 / (1 + e.heading.length / 20);
     for (const w of words) {
-        const at = e.head.indexOf(w);
-        if (at >= 0) sum += at === 0 || /[^a-z0-9]/.test(e.head[at - 1]) ? 12 : 6;
-        else if (e.page.toLowerCase().includes(w)) sum += 5;
-        else if (e.whole.includes(w)) sum += 2;
-        else return 0;
+        const points = Math.max(6 * place(e.head, w), 2.5 * place(e.page.toLowerCase(), w), 1 * place(e.whole, w));
+        if (points) n++;
+        s += points;
     }
-    return sum + (e.row ? 0 : 1) + 4 / (1 + e.head.length / 20);
+    return { n, s };
 }
 
 /** The part of a text around the first word that is found. */
@@ -41,10 +56,14 @@ function snippet(text, words) {
 
 async function show() {
     const query = input.value.toLowerCase().trim();
-    const words = query.split(/[\s,;?]+/).map(w => stem(w)).filter(Boolean);
+    const typed = query.split(/[\s,;?]+/).filter(Boolean), telling = typed.filter(w => !EMPTY.has(w));
+    const words = (telling.length ? telling : typed).map(w => stem(w.replace(/(\w)-(?=\w)/g, '$1')));
     const all = words.length ? await load() : [];
     if (input.value.toLowerCase().trim() !== query) return; // typed on meanwhile
-    const found = all.map(e => ({ e, s: score(e, words) })).filter(f => f.s).sort((a, b) => b.s - a.s).slice(0, MOST);
+    const scored = all.map(e => ({ e, ...score(e, words) })).filter(f => f.n);
+    const most = scored.reduce((m, f) => Math.max(m, f.n), 0);
+    // all words first; entries with one word less fill the list
+    const found = scored.filter(f => f.n >= Math.max(1, most - 1)).sort((a, b) => b.n - a.n || b.s - a.s).slice(0, MOST);
     results.replaceChildren(...found.map(({ e }) => {
         const item = document.createElement('li'), link = document.createElement('a');
         const [head, page, text] = ['b', 'small', 'span'].map(tag => document.createElement(tag));

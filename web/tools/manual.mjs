@@ -139,18 +139,20 @@ export class Manual {
                     rows.map(r => `<tr${r.anchor ? ` id="${r.anchor}"` : ''}>${cells(r, 'td')}</tr>`).join('\n')}\n</tbody></table></div>\n`;
             },
         } });
-        let section = null;
+        let section = null, part = '';
         const say = text => { if (section) section.text += ` ${text}`; };
         for (const t of tokens) {
-            if (t.type === 'heading') entries.push(section = { heading: plain(t.tokens), anchor: t.anchor, text: '' });
-            else if (t.type === 'table')
+            if (t.type === 'heading') {
+                if (t.depth <= 2) part = t.depth === 2 ? t.anchor : '';
+                entries.push(section = { heading: plain(t.tokens), anchor: t.anchor, part, text: '' });
+            } else if (t.type === 'table')
                 for (const row of t.rows) {
                     const name = rowName(row), text = row.slice(name ? 1 : 0).map(c => plain(c.tokens)).join(' ');
                     if (!name) say(text);
                     else {
                         const anchor = rowAnchor(name);
                         if (anchor && !anchors.has(anchor)) anchors.add(row.anchor = anchor);
-                        entries.push({ heading: plain(row[0].tokens), anchor: row.anchor ?? section?.anchor ?? '', text, row: true });
+                        entries.push({ heading: plain(row[0].tokens), anchor: row.anchor ?? section?.anchor ?? '', part, text, row: true });
                     }
                 }
             else if (t.type === 'list') for (const item of t.items) say(plain(item.tokens));
@@ -161,11 +163,16 @@ export class Manual {
         return found;
     }
 
+    /** The title in the navigation of a part of a page; undefined: it has none of its own. */
+    #place(source, part) {
+        return this.listed.find(p => p.source === source && p.anchor === part)?.title;
+    }
+
     /** What the search knows: [page's file, page's title, anchor, heading, text, 1 for a row of a table]. */
     searchEntries() {
         const seen = new Set();
         return this.listed.filter(p => !seen.has(p.source) && seen.add(p.source)).flatMap(({ source, title }) =>
-            this.pages.get(source).entries.map(e => [pageFile(source), title, e.anchor, e.heading,
+            this.pages.get(source).entries.map(e => [pageFile(source), this.#place(source, e.part) ?? title, e.anchor, e.heading,
                 e.text.replace(/\s+/g, ' ').trim(), e.row ? 1 : 0]));
     }
 
