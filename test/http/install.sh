@@ -21,6 +21,9 @@ done
 for f in $(cd web && find . -type f -path './vendor/*' ! -name '.*'); do
     ok "web/$f" test -s "$at/share/abrd/web/$f"
 done
+for f in docs/index.html docs/faq.html docs/search.json docs/manual.css; do # rendered by make web
+    ok "web/$f" test -s "$at/share/abrd/web/$f"
+done
 # on a fresh clone nobody has run make web: what is missing then is told, and put down once it is there
 fresh=$dir/fresh
 mkdir "$fresh"
@@ -28,11 +31,14 @@ ln -s "$PWD"/* "$fresh"
 rm "$fresh/web"
 mkdir "$fresh/web"
 ln -s "$PWD"/web/* "$fresh/web"
-rm "$fresh/web/vendor"
+rm "$fresh/web/vendor" "$fresh/web/docs"
+cp -r web/docs "$fresh/web/docs"
+rm -r "$fresh"/web/docs/*.html "$fresh/web/docs/search.json" "$fresh/web/docs/files"
 install_fresh() { "${MAKE:-make}" --no-print-directory -s -C "$fresh" "$@" install-program DESTDIR="$dir/of-fresh" PREFIX=/opt/abrd; }
 said=$(install_fresh 2>&1)
 ok 'no libraries for the pages: it says so' grep -q 'web/vendor.*make web' <<<"$said"
-printf 'libraries:\n\t@mkdir web/vendor && echo 1 > web/vendor/made.js\ninstall-program: libraries\ninclude Makefile\n' >"$fresh/made.mk"
+ok 'no rendered manual: it says so' grep -q '/docs/: run .make web' <<<"$said"
+printf 'libraries:\n\t@mkdir web/vendor && echo 1 > web/vendor/made.js && echo 1 > web/docs/index.html\ninstall-program: libraries\ninclude Makefile\n' >"$fresh/made.mk"
 said=$(install_fresh -f made.mk 2>&1)
 ok 'libraries that the same make brings' test -s "$dir/of-fresh/opt/abrd/share/abrd/web/vendor/made.js"
 ok 'and then it says nothing' bash -c '! grep -q "make web" <<<"$0"' "$said"
