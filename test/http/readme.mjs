@@ -37,6 +37,12 @@ function run(command, env = {}) {
         { encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'], cwd: folder, env: { ...process.env, ...env } });
 }
 
+/** Replaces a text that must be there. */
+function swap(s, from, to) {
+    assert.ok(s.includes(from), `no ${from}`);
+    return s.replace(from, to);
+}
+
 await test('the front page stays one that is read', () => {
     assert.ok(statSync('README.md').size <= 9000, `${statSync('README.md').size} bytes: at most 9000`);
     assert.ok(text['README.md'].split('\n').length <= 150);
@@ -82,6 +88,41 @@ await test('a profile that grows', () => {
     const { text: command } = codeBlock('web/docs/learning.md', 'profiles/cycling');
     assert.match(run(command, { TOKEN: readFileSync(token, 'utf8').trim() }), /"cycling"/);
     assert.match(run(command, { TOKEN: 'wrong' }), /Bearer TOKEN/);
+});
+
+await test('the question of the tutorial, and what its changes give', () => {
+    const [{ command, output }] = dialogue(codeBlock('web/docs/tutorial.md', 'grep -o'));
+    assert.equal(run(command).trim(), output.trim());
+    assert.match(run(swap(command, '"news"', '"live"')), /"kbps":1850\b/);
+    for (const profile of ['"news"', '"live"'])
+        assert.match(run(swap(swap(command, '"news"', profile), '"buffer_s":30', '"buffer_s":2')), /"kbps":1200\b/);
+});
+
+await test('a session of a player of your own', async () => {
+    const { session } = JSON.parse(run(codeBlock('web/docs/own-player.md', '/v1/sessions -d').text));
+    const question = JSON.parse(codeBlock('web/docs/own-player.md', '"rebuffer_s"').text);
+    const ask = () => d.call('POST', `/v1/sessions/${session}/decisions`, question);
+    const { status, json } = await ask();
+    assert.deepEqual([status, json.chunk], [200, 1]);
+    assert.deepEqual((await ask()).json, json);
+    assert.equal((await d.call('DELETE', `/v1/sessions/${session}`)).status, 204);
+    assert.equal((await ask()).status, 404);
+});
+
+await test('weights for one session, and a profile that is added', () => {
+    const { qoe } = JSON.parse(run(codeBlock('web/docs/profiles.md', '"weights":{"stalls":2},"ladder_kbps"').text));
+    assert.equal(qoe.weights.stalls, 2);
+    const { text: put } = codeBlock('web/docs/profiles.md', 'profiles/kids');
+    assert.match(run(put, { TOKEN: readFileSync(token, 'utf8').trim() }), /first picture within 2 s/);
+});
+
+await test('the built-in profiles are those of the daemon', async () => {
+    const { profiles } = (await d.call('GET', '/v1/profiles')).json;
+    const rows = [...text['web/docs/profiles.md'].matchAll(/^\| `(\w+)` \| ([\d.]+) \| ([\d.]+) \| ([\d.]+) \| ([\d.]+) \|/gm)];
+    const builtin = profiles.filter(p => p.builtin && p.qoe.utility === 'points');
+    assert.deepEqual(rows.map(r => r[1]).sort(), builtin.map(p => p.name).sort());
+    for (const [, name, ...weights] of rows)
+        assert.deepEqual(Object.values(builtin.find(p => p.name === name).qoe.weights), weights.map(Number), name);
 });
 
 await test('a player in C is built of files that there are', () => {
