@@ -114,15 +114,40 @@ static int check_link(bool *bound, const struct run *r, const struct eval_sessio
     return rc < 0 ? rc : 0;
 }
 
+/* A policy that is told the sizes which the player knew. */
+struct told {
+    struct algo *of;
+    const uint8_t *sized;
+    int chunks;
+};
+
+static void told_reset(void *self, uint64_t key)
+{
+    struct told *t = self;
+    t->of->reset(t->of->self, key);
+}
+
+static int told_decide(void *self, const struct view *v, const struct video *video)
+{
+    (void)video;
+    struct told *t = self;
+    struct view known = *v;
+    if (v->chunk >= t->chunks || !t->sized[v->chunk])
+        memset(known.next_bytes, 0, sizeof known.next_bytes);
+    return t->of->decide(t->of->self, &known, NULL);
+}
+
 /* levels: the whole plan of the session; NULL: the algorithm decides. */
 static int eval_play(struct score *s, const struct run *r, const struct eval_session *q,
                      struct algo *algo, const int *levels, struct err *e)
 {
     const struct emu_world world = {q->video, q->trace, q->emu};
+    struct told told = {algo, q->sized, q->chunks};
+    struct algo teller = {.self = &told, .reset = told_reset, .decide = told_decide};
     const struct replay session = {.world = &world,
                                    .qoe = &q->qoe,
                                    .first_level = eval_first_level(r->cfg),
-                                   .algo = algo,
+                                   .algo = q->sized && algo ? &teller : algo,
                                    .key = q->key,
                                    .levels = levels};
     struct tally t = {.score = s, .most = q->chunks - !r->cfg->count_first};

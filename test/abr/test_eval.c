@@ -425,6 +425,17 @@ TEST(sessions_are_played_as_they_are)
     ck_assert_double_eq_tol(row.trace_qoe[1] + start, 2 * (row.trace_qoe[0] + start),
                             1e-9);
     eval_row_free(&row);
+    /* a player that knows the sizes takes level 1, which is as small as level 0; one that does not know them
+     * goes by the bitrates */
+    static const uint8_t sized[2][2] = {{1, 1}, {0, 0}};
+    for (int i = 0; i < 6; i++)
+        v->bytes[i] = 500000;
+    v->ladder_kbps[1] = 7.5e3;
+    for (int i = 0; i < 2; i++)
+        s[i].sized = sized[i];
+    ck_assert_int_eq(eval_run_sessions(&row, "hyb", &ctx, "own", s, 2, &cfg, &e), 0);
+    ck_assert_double_gt(row.seen[0].quality, row.seen[1].quality);
+    eval_row_free(&row);
     video_free(v);
     corpus_free(c);
 }

@@ -11,6 +11,7 @@ import { ABRD, Daemon, done, folder, test } from '../http/lib/daemon.mjs';
 const QUICK = process.env.QUICK === '1';
 const WEEK = QUICK ? 160 : 1500; // sessions of the observed week
 const MOST = QUICK ? 700 : 4000; // of a trial
+const LEAST = QUICK ? 0 : 2000; // the full story's trial goes on until then
 const BATCH = QUICK ? 60 : 200;
 const STEPS = QUICK ? 10000 : 400000; // of the retraining
 const LADDER = [300, 750, 1200, 1850, 2850, 4300], CHUNK_S = 4, BUFFER_S = 24;
@@ -127,7 +128,7 @@ await test('the story', async () => {
     assert.equal(await d.metric('abrd_trial_stopped{arm="bad"}'), 1);
     console.log(`\nThe guard rail stopped the arm bad after ${stopped.arms[2].analysed} of its sessions.`);
     const told = r => r.arms[1].figures.find(f => f.figure === 'switches');
-    for (; n < MOST && !(told(await report()).hi < 0); n += BATCH) await watchAll(d, BATCH);
+    for (; n < MOST && (n < LEAST || !(told(await report()).hi < 0)); n += BATCH) await watchAll(d, BATCH);
     const last = told(await report());
     assert.ok(last.hi < 0, `the arm new surely switches less: ${JSON.stringify(last)}`);
     const worse = (await report()).arms[1].figures.filter(f => (f.lower_is_better ? f.lo > 0 : f.hi < 0));

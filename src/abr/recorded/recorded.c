@@ -147,6 +147,14 @@ static void sum_seen(struct compare_ended *out, const struct recorded *r)
     out->startup_s = fmax(r->chunk[0].stall_s, r->chunk[0].download_s);
 }
 
+static void mark_chunk(struct recorded *r, int i)
+{
+    r->level[i] = r->chunk[i].level;
+    r->sized[i] = 1;
+    for (int k = 0; k < r->terms.levels; k++)
+        r->sized[i] &= r->chunk[i].next_bytes[k] > 0;
+}
+
 int recorded_make(struct recorded *out, const struct recorded_terms *terms,
                   const struct recorded_chunk *chunk, int n, struct err *e)
 {
@@ -158,13 +166,14 @@ int recorded_make(struct recorded *out, const struct recorded_terms *terms,
     size_t count = (size_t)out->n;
     out->chunk = malloc(count * sizeof *chunk);
     out->level = malloc(count * sizeof *out->level);
-    if (!out->chunk || !out->level) {
+    out->sized = calloc(count, sizeof *out->sized);
+    if (!out->chunk || !out->level || !out->sized) {
         recorded_free(out);
         return err_set(e, ERR_MEMORY, "no memory for a session of %d chunks", out->n);
     }
     memcpy(out->chunk, chunk, count * sizeof *chunk);
     for (int i = 0; i < out->n; i++)
-        out->level[i] = chunk[i].level;
+        mark_chunk(out, i);
     out->video = make_video(terms, chunk, out->n, &why);
     if (out->video) out->link = make_link(terms, chunk, out->n, &why);
     struct emu_cfg emu = recorded_emu(out);
@@ -184,10 +193,12 @@ void recorded_free(struct recorded *r)
 {
     free(r->chunk);
     free(r->level);
+    free(r->sized);
     trace_free(r->link);
     video_free(r->video);
     r->chunk = NULL;
     r->level = NULL;
+    r->sized = NULL;
     r->link = NULL;
     r->video = NULL;
 }

@@ -12,7 +12,10 @@
  * appears that was not measured, and outages stay as long as they were seen to be. When a replay needs
  * more time than the session took, the link begins again.
  *
- * What a replay cannot see: throughput that would have been another with other levels, a viewer who would
+ * A policy is told the sizes that the player had reported, not those that were filled in, and none of later
+ * chunks.
+ *
+ * What a replay cannot see: what the daemon has learned of links and stalls (deciders/caution.h), throughput that would have been another with other levels, a viewer who would
  * have left at another time, requests of other programs. replay_bias.h measures what follows from it.
  *
  * Round trips are part of the measured downloads. They are not reported, so rtt is an assumption. It is
@@ -83,7 +86,8 @@ struct recorded {
     int n;                        /* chunks that were played */
     struct recorded_chunk *chunk; /* (n) owned */
     int *level;                   /* (n) owned */
-    struct compare_session seen;  /* as the player reported it */
+    uint8_t *sized; /* (n) owned; the sizes of all its levels were reported */
+    struct compare_session seen; /* as the player reported it */
     /* of the caller */
     int arm; /* of a trial; -1: none */
     bool explores;

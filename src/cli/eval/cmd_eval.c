@@ -402,9 +402,9 @@ static void say_gain(struct out *o, const struct work *w)
     else if (w->paired)
         out_say(
             o,
-            "gain: over %s, paired by trace; *: 95 %% interval excludes 0; without %%: a "
+            "gain: over %s, paired by %s; *: 95 %% interval excludes 0; without %%: a "
             "difference",
-            w->paired);
+            w->paired, w->recorded ? "session" : "trace");
 }
 
 /* True if some session is bound by its link. */

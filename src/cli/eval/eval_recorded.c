@@ -27,7 +27,8 @@ struct eval_session *eval_recorded_sessions(const struct recordings *s, bool aba
                                        .qoe = r->terms.qoe,
                                        .key = r->terms.key,
                                        .chunks = r->n,
-                                       .levels = r->level};
+                                       .levels = r->level,
+                                       .sized = r->sized};
         out[i].emu.abandon = abandon;
     }
     return out;

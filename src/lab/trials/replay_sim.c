@@ -32,7 +32,7 @@ static void watch(struct watched *out, struct algo *algo, const struct emu_world
     out->n = 0;
     while (out->n < chunks) {
         struct view v = p.view;
-        int level = algo->decide(algo->self, &v, world->video);
+        int level = algo->decide(algo->self, &v, NULL);
         player_step(&p, level, 1 + crowding * level / (v.levels - 1));
         struct recorded_chunk *c = &out->chunk[out->n++];
         *c = (struct recorded_chunk){.chunk = v.chunk,
@@ -65,7 +65,8 @@ static int replay_one(double out[FIGURES], const struct recorded *r, const char 
                                    .emu = recorded_emu(r),
                                    .qoe = r->terms.qoe,
                                    .key = r->terms.key,
-                                   .chunks = r->n};
+                                   .chunks = r->n,
+                                   .sized = r->sized};
     struct eval_row row;
     int rc = eval_run_sessions(&row, algo, &ctx, "", &s, 1, &cfg, e);
     if (rc) return rc;
