@@ -12,6 +12,7 @@
 #include "cli/out.h"
 #include "cli/progress.h"
 #include "cli/recordings.h"
+#include "cli/train/candidate.h"
 #include "learn/ckpt.h"
 #include "serve/learner/exam.h"
 
@@ -22,12 +23,9 @@
 #include <unistd.h>
 
 enum {
-    HELD_OUT = 4,    /* one session in so many is not learned from */
-    SEEN_LEAST = 30, /* of these, for a verdict on the own audience */
+    HELD_OUT = 4, /* one session in so many is not learned from */
     PATH_SIZE = 4096,
 };
-static const double EXAM_FALL =
-    0.03; /* as the daemon rolls back (serve/learner/learner.h) */
 
 struct retrain {
     struct recordings_cfg sessions;
@@ -228,23 +226,15 @@ static int play_held(struct verdict *v, const struct retrain *r, struct err *e)
     return 0;
 }
 
-static void judge(struct verdict *v)
-{
-    double fall = v->exam[0] - v->exam[1];
-    v->result = !(fall <= EXAM_FALL * fabs(v->exam[0])) ? "worse in the exam"
-                : v->hi < 0                             ? "worse on own sessions"
-                : v->stall_lo > 0                       ? "stalls more on own sessions"
-                                                        : "candidate";
-}
-
 static int examine(struct verdict *v, struct retrain *r, struct err *e)
 {
     int rc = save_part(r, e);
     if (!rc) rc = take_exam(v, r, e);
     if (!rc) rc = play_held(v, r, e);
     if (rc) return rc;
-    judge(v);
-    if (strcmp(v->result, "candidate") != 0) return 0;
+    v->result = candidate_verdict(
+        &(struct candidate_exams){v->exam[0], v->exam[1], v->hi, v->stall_lo});
+    if (strcmp(v->result, CANDIDATE_GOOD) != 0) return 0;
     if (!rename(r->part, r->candidate) && !text_sync_folder_of(r->candidate)) return 0;
     return err_field(e, ERR_IO, r->candidate, "cannot be written");
 }
@@ -264,7 +254,7 @@ static void retrain_report(const struct retrain *r, const struct verdict *v,
         out_interval(o, "own_diff", v->diff, v->lo, v->hi, 3);
         out_interval(o, "own_stall_diff", v->stall, v->stall_lo, v->stall_hi, 4);
     }
-    if (!strcmp(v->result, "candidate"))
+    if (!strcmp(v->result, CANDIDATE_GOOD))
         out_say(o,
                 "%s: not in service. Compare it with what decides now: abrd trial start "
                 "NAME now:0.5:abrd,new:0.5:abrd:%s",
