@@ -4,7 +4,8 @@
  *   worse in the exam            its score is more than 3 % below that of the published weights, the limit
  *                                at which a daemon rolls back; or it is not a number
  *   worse on own sessions        the interval of the paired difference in QoE lies below 0
- *   stalls more on own sessions  that of the stalls lies above 0
+ *   stalls more on own sessions  that of the stalls lies above 4 ms per chunk; less is left to the guard
+ *                                rails of the trial
  *
  * Threads: pure function. */
 #ifndef CLI_TRAIN_CANDIDATE_H
