@@ -3,10 +3,11 @@
 //
 //   PART=train    links of training folders (default), or test: each look is counted in test/score/looks.tsv
 //   SEEDS=10      runs of each arm; intervals are t intervals over them
+//   STRICT=1      end with 1 when a cell falls by more than 2 % (mean over seeds) by an attack or by liars
 //   ARMS=FILE     lines NAME|OPTIONS of `abrd emulate` instead of the built-in arms; ONE stands for the
 //                 shipped policy with one expert
 //   MORE=FILE     further arms
-//   ONLY=A,B      scenarios: abab, elsewhere, stationary, attack, liars
+//   ONLY=A,B      scenarios: abab, elsewhere, stationary, honest, attack, liars
 //   SCALE=1       share of the viewers of each scenario
 //   QUICK=1       two arms, two seeds, a hundredth of the viewers, in seconds: whether it works
 //   JOBS=N        runs at a time (default: one per processor)
@@ -80,6 +81,7 @@ const scenarios = {
         names: [1, 2, 3, 4, 5].map(i => `${i}0,000`),
     },
     attack: { phases: [`${trainedLinks} viewers=${N(2000)} liars=.5 lie=noise one-address explore-keys`], names: ['attack'] },
+    honest: { phases: [`${trainedLinks} viewers=${N(2000)}`], names: ['honest'] },
     liars: { phases: ['up', 'down'].map(lie => `${trainedLinks} viewers=${N(1500)} liars=.3 lie=${lie}`), names: ['30 % up', '30 % down'] },
 };
 const chosen = (process.env.ONLY || (quick ? 'abab' : Object.keys(scenarios).join(','))).split(',');
@@ -112,7 +114,7 @@ async function scores(policies) {
 // ---- runs
 
 const digest = createHash('sha256').update(readFileSync(SHIPPED)).update(readFileSync(ABRD))
-    .update(JSON.stringify([cells, scenarios])).digest('hex').slice(0, 12);
+    .update(JSON.stringify(cells)).digest('hex').slice(0, 12);
 
 function emulate(args) {
     return new Promise((resolve, reject) => {
@@ -126,7 +128,7 @@ function emulate(args) {
 
 /** One arm, scenario and seed: changes by phase and cell. */
 async function run(arm, scenario, seed, base) {
-    const key = createHash('sha256').update(JSON.stringify([arm, scenario, seed, digest])).digest('hex').slice(0, 16);
+    const key = createHash('sha256').update(JSON.stringify([arm, scenario, scenarios[scenario].phases, seed, digest])).digest('hex').slice(0, 16);
     const file = `${runs}/${key}.json`;
     if (existsSync(file)) return JSON.parse(readFileSync(file, 'utf8'));
     const prefix = `${runs}/${key}`, { phases } = scenarios[scenario];
@@ -294,6 +296,7 @@ if (!quick) {
     figure('stationary, 50,000 sessions, known links', '>= 0', has('stationary', rs => show(over(rs, 4, knownCells, ofTop), 2)));
     figure('stationary: scored versions with a significantly worse cell', '0', has('stationary', rs =>
         `${scenarios.stationary.names.filter((_, phase) => significantlyWorse(rs, phase, knownCells).length).length} of 5`));
+    figure('the same viewers, honest, worst cell', '-', has('honest', rs => (w => `${show(w)} ${where(w.c)}`)(worst(rs, 0, knownCells))));
     figure('attack by one address, worst cell', '>= -2', has('attack', rs => (w => `${show(w)} ${where(w.c)}`)(worst(rs, 0, knownCells))));
     figure('updates refused while one address lies', '<= 20', has('attack', rs => show(interval(rs.map(r => r.rollbacks / Math.max(1, r.updates + r.rollbacks)))).replaceAll('+', '')));
     figure('30 % liars, worst cell', '>= -2', has('liars', rs => (w => `${show(w)} ${where(w.c)}`)([0, 1].map(phase => worst(rs, phase, knownCells)).sort((a, b) => a.mean - b.mean)[0])));
@@ -314,4 +317,11 @@ if (existsSync(program)) {
     } catch (error) {
         console.log(`  skipped: the page: ${String(error.stderr ?? error).trim()}`);
     }
+}
+
+if (process.env.STRICT) {
+    const fallen = ['attack', 'liars'].flatMap(scenario => arms.flatMap(({ name }) => has(scenario, rs =>
+        scenarios[scenario].names.map((_, phase) => worst(rs, phase, knownCells)))(name) ?? [])).filter(w => w.mean < -0.02);
+    for (const w of fallen) console.log(`SHORT  ${show(w)} ${where(w.c)}: beyond -2`);
+    process.exitCode = fallen.length ? 1 : 0;
 }
