@@ -381,6 +381,12 @@ struct stats_interval shift_ratio(const struct shift_set *a, const struct shift_
     if (!a || !b) return NONE;
     double x[SHIFT_SEEDS], y[SHIFT_SEEDS];
     int n = pairs(x, y, a, b, of);
+    double top = 0, bottom = 0;
+    for (int i = 0; i < n; i++) {
+        top += x[i];
+        bottom += y[i];
+    }
+    if (top < 0 || bottom <= 0) return NONE;
     return stats_bootstrap_ratio(x, y, n, 0.95, CARE[care].resamples, CARE[care].seed);
 }
 

@@ -126,7 +126,7 @@ struct stats_interval shift_mean_of(const double *x, int n, enum shift_care care
 /* With 95 % intervals: the mean over the runs, the ratio of the means of two sets, and the mean of
  * their differences. The bootstrap resamples seeds, in pairs if there are two sets. A run whose
  * number is NaN is left out. Its partner in the other set is left out, too. If a set is NULL, all
- * results are NaN. */
+ * results are NaN. So is a ratio whose means are not both positive (the upper one may be 0). */
 struct stats_interval shift_mean(const struct shift_set *s, const struct shift_number *of,
                                  enum shift_care care);
 struct stats_interval shift_ratio(const struct shift_set *a, const struct shift_set *b,

@@ -230,6 +230,14 @@ TEST(sets_are_compared_by_seed)
     ck_assert_double_eq_tol(shift_ratio(&q, &p, &f, SHIFT_CLAIM).mean, 11. / 6, 1e-9);
     ck_assert(isnan(shift_mean(NULL, &f, SHIFT_CLAIM).mean));
     ck_assert(isnan(shift_ratio(NULL, &p, &f, SHIFT_CLAIM).lo));
+
+    /* a ratio to a mean that is not positive says nothing, a difference does */
+    for (int i = 0; i < 4; i++)
+        for (int k = 0; k < 10; k++)
+            rows[i].point[k].qoe = -1;
+    ck_assert(isnan(shift_ratio(&q, &p, &f, SHIFT_CLAIM).mean));
+    ck_assert(isnan(shift_ratio(&p, &q, &f, SHIFT_CLAIM).mean));
+    ck_assert_double_gt(shift_difference(&q, &p, &f).mean, 0);
 }
 
 /* Mean level 1 in documentary, 2 in live, 4 in news, but only in the plateaus. */
