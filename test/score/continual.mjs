@@ -127,7 +127,7 @@ function emulate(args) {
 }
 
 /** One arm, scenario and seed: changes by phase and cell. */
-async function run(arm, scenario, seed, base) {
+async function run(arm, scenario, seed) {
     const key = createHash('sha256').update(JSON.stringify([arm, scenario, scenarios[scenario].phases, seed, digest])).digest('hex').slice(0, 16);
     const file = `${runs}/${key}.json`;
     if (existsSync(file)) return JSON.parse(readFileSync(file, 'utf8'));
