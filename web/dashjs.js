@@ -48,11 +48,12 @@ class Adapter {
     #core;
     #plan = null;       // {live, durationS, periods}
     #startedAt;         // when the current chunk was requested [s]
+    #asked = null;      // the newest context of dash.js's questions
     #context = null;    // in which dash.js asked for the next level; null: it did not ask
 
     constructor(player, options) {
         this.#player = player;
-        this.#core = new Core(options, track => Math.max(...this.#bufferLimits(track.chunkS)));
+        this.#core = new Core(options, track => Math.max(...this.#bufferLimits(track.chunkS)), () => this.#mostKbps());
         this.#core.install(() => this.#install());
         this.handle = this.#core.handle();
     }
@@ -88,7 +89,7 @@ class Adapter {
         listen('playbackPaused', () => core.paused());
         listen('playbackSeeking', e => this.#seeking(e));
         listen('streamTeardownComplete', () => {
-            this.#plan = null;
+            this.#plan = this.#asked = null;
             core.forget();
         });
     }
@@ -100,7 +101,7 @@ class Adapter {
         const core = this.#core;
         const [abrd, representation] = guard(() => {
             if (context.getMediaType() !== 'video') return [];
-            this.#context = context;
+            this.#asked = this.#context = context;
             const d = context.getStreamInfo().id === core.track?.id && core.choice();
             // BOLA is asked as well, and delays requests so that lower levels do not fill the buffer
             if (d) context.getScheduleController().setTimeToLoadDelay(0);
@@ -145,9 +146,9 @@ class Adapter {
         return this.#begin(plan.periods[0]);
     }
 
-    #begin(period) {
+    #begin(period, held) {
         this.#core.enter(period);
-        return this.#core.ask(signal => fetchIndexes(period, signal));
+        return this.#core.ask(signal => fetchIndexes(period, signal), held);
     }
 
     /** A chunk was requested: checks that its period and ladder are the expected ones. */
@@ -186,7 +187,7 @@ class Adapter {
         // the last chunk of the period has arrived: open the session of the next period
         const i = this.#plan?.periods.indexOf(period) ?? -1;
         const next = i >= 0 && this.#plan.periods[i + 1];
-        if (next) await this.#begin(next);
+        if (next) await this.#begin(next, Math.max(this.#ahead(request.startTime + request.duration), 0));
     }
 
     #seeking({ seekTime: t }) {
@@ -195,6 +196,13 @@ class Adapter {
         if (!chunkS || !video || this.#plan?.live || this.#plan?.periods.length > 1) return;
         t ??= video.currentTime;
         if (!isBuffered(video, t)) core.seek(Math.floor(t / chunkS + 1e-6));
+    }
+
+    /** The highest bitrate that the settings allow; before dash.js has asked, as far as they state it. */
+    #mostKbps() {
+        const { video } = this.#player.getSettings().streaming.abr.maxBitrate ?? {};
+        const all = this.#asked?.getMediaInfo && allowed(this.#asked);
+        return all?.length ? rateOf(all.at(-1)) : video > 0 ? video : undefined;
     }
 
     /* ----- measuring ----- */
@@ -220,7 +228,8 @@ class Adapter {
 const isVideoSegment = r => r?.type === 'MediaSegment' && r.mediaType === 'video' && r.index >= 0;
 const rateOf = r => (r.representation ?? r).bandwidth / 1000;
 
-/** The representation that dash.js may play at a bitrate. */
-const representationOf = (context, kbps) => context.getAbrController()
-    .getPossibleVoRepresentationsFilteredBySettings(context.getMediaInfo(), true)
-    .find(r => sameRate(rateOf(r), kbps));
+/** The representations that dash.js may play, ascending. */
+const allowed = context => context.getAbrController()
+    .getPossibleVoRepresentationsFilteredBySettings(context.getMediaInfo(), true);
+/** The one of them at a bitrate. */
+const representationOf = (context, kbps) => allowed(context).find(r => sameRate(rateOf(r), kbps));

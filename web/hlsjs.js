@@ -69,7 +69,8 @@ class Adapter {
     #turned = false;    // after an error hls.js left the decided level
 
     constructor(options) {
-        this.core = new Core(options, track => this.#bufferMaxS(track.levels[0].kbps));
+        this.core = new Core(options, track => this.#bufferMaxS(track.levels[0].kbps),
+            () => this.hls?.levels[this.hls.maxAutoLevel]?.bitrate / 1000);
     }
 
     /** Only the first player is controlled. */

@@ -206,7 +206,6 @@ class Adapter {
     }
 
     #arrived(response, context) {
-        if (!this.#core.track) return null;
         return this.#core.arrived({
             chunk: this.#chunk,
             kbps: rateOf(this.#variantOf(context)),

@@ -54,6 +54,7 @@ export async function playerTests() {
             await observeTests(kind, session);
             if (kind !== 'hlsjs') await periodTests(kind, session);
             await liveTests(kind, session);
+            await capTests(kind, session);
         }
         await goldenTests(session);
     } finally {
@@ -229,6 +230,69 @@ async function periodTests(kind, session) {
         assert.equal(by(run), 'a'.repeat(run.requests.length));
         assert.deepEqual([...new Set(chunks(run))], inOrder(CHUNKS));
         assert.ok(run.shown.every(level => level >= 0));
+        if (kind === 'shaka') return;
+        // a period goes on: with what was measured, what is in the buffer, and no start
+        const [cold, ...others] = opened(run).map(q => JSON.parse(q.body));
+        assert.equal(cold.continues, undefined);
+        assert.equal(cold.throughput_kbps, undefined);
+        for (const body of others) {
+            assert.equal(body.continues, true);
+            assert.ok(body.buffer_s > 1, `${body.buffer_s} s`);
+            assert.equal(body.throughput_kbps.length, 8);
+            assert.equal(body.download_s.length, 8);
+        }
+        for (const q of opened(run).slice(1)) assert.equal(JSON.parse(q.reply).guarded, undefined, 'a cold start');
+    });
+}
+
+/** What counts for one player counts for all. */
+async function capTests(kind, session) {
+    const name = NAMES[kind];
+    const bodies = run => run.asked.filter(q => q.body && /sessions$|decisions$|abandon$/.test(q.path)).map(q => JSON.parse(q.body));
+
+    await test(`${name}: a cap of the page is part of every question, and no chunk is above it`, async () => {
+        let most = 1200;
+        const run = await session(kind, { trace: [[0, 6], [600, 6]], abrd: { maxKbps: () => most },
+            during: ({ clock }) => { clock.after(20e3, () => { most = null; }); } });
+        played(run);
+        const capped = of(run, 'request').filter(r => r.at < 20e3);
+        assert.ok(capped.length > 3 && capped.every(r => r.level <= 2), capped.map(r => r.level).join(''));
+        assert.ok(bodies(run)[0].max_kbps === 1200 && bodies(run).at(-1).max_kbps === undefined);
+        assert.equal(by(run), 'a'.repeat(run.requests.length));
+        assert.equal(run.shown.at(-1), 5);
+    });
+
+    if (kind !== 'shaka') {
+        await test(`${name}: a cap of the player is part of the question`, async () => {
+            const own = { dashjs: { streaming: { abr: { maxBitrate: { video: 2000 } } } } }[kind];
+            const run = await session(kind, { own, trace: [[0, 6], [600, 6]],
+                during: ({ player }) => { if (kind === 'hlsjs') player.autoLevelCapping = 3; } });
+            played(run);
+            assert.ok(run.shown.every(level => level <= 3), run.shown.join(''));
+            assert.equal(by(run), 'a'.repeat(run.requests.length));
+            assert.ok(bodies(run).slice(2).every(q => q.max_kbps >= 1850 && q.max_kbps <= 2000));
+        });
+    }
+
+    await test(`${name}: the next visit begins with what the last one has measured`, async () => {
+        const stored = new Map(), storage = { getItem: k => stored.get(k) ?? null, setItem: (k, v) => { stored.set(k, v); } };
+        const { linkMemory } = await import('../../web/lib/memory.js');
+        const visit = async mbps => {
+            const memory = linkMemory({ storage });
+            const run = await session(kind, { trace: [[0, mbps], [600, mbps]], abrd: { profile: 'standard', link: memory.link() } });
+            played(run);
+            for (const c of of(run, 'chunk')) memory.note(c);
+            return run;
+        };
+        const first = await visit(8), second = await visit(8), answers = [first, second].map(r => JSON.parse(opened(r)[0].reply));
+        assert.equal(bodies(first)[0].throughput_kbps, undefined);
+        assert.equal(bodies(second)[0].throughput_kbps.length, 1);
+        assert.deepEqual(answers.map(a => a.guarded), [true, undefined]);
+        // its first chunk is not replaced by one that suits the link
+        assert.equal(of(second, 'abandon').filter(a => a.chunk === 0).length, 0);
+        stored.clear();
+        const slow = [await visit(.6), await visit(.6)];
+        assert.ok(slow[1].startupS <= slow[0].startupS, `${slow.map(r => r.startupS)} s`);
     });
 }
 

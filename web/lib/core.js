@@ -77,6 +77,11 @@ export const ladder = rows => [...new Map(rows.map(row => [row[0], row]))].sort(
 
 const mean = list => list.reduce((a, b) => a + b, 0) / list.length;
 
+/** Measurements as the daemon reads them; {} without any. */
+const linkOf = link => link.length && {
+    throughput_kbps: link.map(o => o.bytes * 8 / 1000 / o.download_s), download_s: link.map(o => o.download_s),
+};
+
 /** {[name]: the value of every level}; {} if it is not known of each. */
 const ofAll = (name, levels, value) => {
     const values = levels.map(value);
@@ -100,6 +105,7 @@ export class Core {
     #outage;            // what the page knows about this server
     #timeoutMs;
     #bufferMaxS;
+    #mostKbps;
     #listeners = new Set(); // {event, fn}
     #state = { mode: 'idle', reason: '', session: null, profile: null, startupS: NaN };
     #hooks = [];        // called by detach()
@@ -112,6 +118,7 @@ export class Core {
     #nextChunk = 0;     // number of the chunk that should be requested next
     #decision = null;   // latest Answer
     #unsent = null;     // outcome that the daemon has not confirmed
+    #link;              // newest measurements of the player's sources
     #history;           // newest outcomes of the session, kept without a session, too
     #seen;              // what the viewer has seen of it: seconds stalled and played
     #by;                // who chose the current chunk; null: the source has had none
@@ -131,14 +138,17 @@ export class Core {
     /**
      * @param {Options} options
      * @param {(track: Track) => number} bufferMaxS the player's largest buffer for it [s]
+     * @param {() => number|undefined} [mostKbps] the highest bitrate that the player may choose now
      */
-    constructor(options, bufferMaxS) {
+    constructor(options, bufferMaxS, mostKbps) {
         const { server = '', timeoutMs = 300, onDecision, mode } = this.#options = options ?? {};
         this.#observed = mode === 'observe';
         this.#server = `${server ?? ''}`.replace(/\/+$/, '');
         this.#outage = outages[this.#server] ??= { turn: NaN, failures: 0 };
         this.#timeoutMs = timeoutMs;
         this.#bufferMaxS = bufferMaxS;
+        this.#mostKbps = mostKbps;
+        this.#link = options?.link ?? [];
         if (onDecision) this.#on('decision', onDecision);
         if (globalThis.addEventListener)
             this.tie(globalThis, 'addEventListener', 'removeEventListener', 'pagehide', () => this.#leave());
@@ -235,6 +245,7 @@ export class Core {
         this.#arrivedS = now();
         this.#askedS = NaN;
         this.#stall = new StallClock();
+        this.#seen = { stalledS: 0, playedS: 0 };
         this.enter(null);
     }
 
@@ -252,7 +263,6 @@ export class Core {
         this.#watching?.abort();
         this.#session = this.#decision = null;
         this.#history = [];
-        this.#seen = { stalledS: 0, playedS: 0 };
         this.#setState({ session: null });
     }
 
@@ -326,7 +336,8 @@ export class Core {
         if (this.#slow || this.#trouble || !this.#session) return false;
         const { chunk, level } = seen;
         try {
-            const answer = await Promise.race([post(this.#url('abandon'), seen, signal), later(this.#timeoutMs)]);
+            const question = { ...seen, ...this.#cap() };
+            const answer = await Promise.race([post(this.#url('abandon'), question, signal), later(this.#timeoutMs)]);
             if (signal.aborted || !answer) return false;
             if (answer.level === level || !restart(answer)) return true;
             this.#decision = { ...this.#decision, ...answer, from: level };
@@ -359,8 +370,9 @@ export class Core {
             rebuffer_s: start_s >= 0 ? Math.max(start_s, download_s || 0) : this.#stall.take(now()) };
         this.#emit('chunk', { ...outcome, kbps, buffer_s, by: this.#by });
         const known = this.#unsent = level < 0 ? null : outcome;
+        if (bytes) this.#link = [...this.#link, outcome].slice(-8);
         if (known) {
-            this.#seen.stalledS += before ? outcome.rebuffer_s : 0; // the start is no stall
+            this.#seen.stalledS += start_s >= 0 ? 0 : outcome.rebuffer_s; // the start is no stall
             this.#seen.playedS += this.#track.chunkS;
             this.#history = [...this.#history, known].slice(-8); // the daemon uses as many
         }
@@ -379,8 +391,11 @@ export class Core {
      * Requests a decision for chunk 0 before the player requests anything of the track.
      * @param {(signal: AbortSignal) => Promise<void>} [prepare] fetches missing data of the
      *     track; never fails
+     * @param {number} [held] media from the playhead to the beginning of the chunk
      */
-    ask(prepare) { return this.#observed ? this.#report(0, 0, null) : this.#hold(0, 0, null, prepare); }
+    ask(prepare, held = 0) {
+        return this.#observed ? this.#report(0, held, null) : this.#hold(0, held, null, prepare);
+    }
 
     /** The last chunk has arrived: report it. */
     #finish(last) {
@@ -494,7 +509,7 @@ export class Core {
     async #answerFor(chunk, buffer, last, signal) {
         const ask = async () => {
             const answer = await post(this.#url('decisions'), {
-                chunk, buffer_s: buffer, last: last ?? undefined, ...this.#nextOf(chunk),
+                chunk, buffer_s: buffer, last: last ?? undefined, ...this.#nextOf(chunk), ...this.#cap(),
             }, signal);
             if (this.#unsent === last) this.#unsent = null;
             return answer;
@@ -511,7 +526,7 @@ export class Core {
                 this.#session = null;
             }
         }
-        const first = await this.#open(signal);
+        const first = await this.#open(signal, buffer, last);
         return !first || chunk === 0 ? first : ask();
     }
 
@@ -533,32 +548,44 @@ export class Core {
         };
     }
 
+    /** The cap of the question: of the page, and of the player; {} if all levels are allowed. */
+    #cap() {
+        const { levels } = this.#track;
+        const most = Math.min(...[this.#options.maxKbps, this.#mostKbps]
+            .map(cap => (cap?.call ? guard(cap, levels) : cap) || Infinity));
+        return most < levels.at(-1)?.kbps && { max_kbps: most };
+    }
+
     get #known() { return this.#track?.levels.length && this.#track.chunkS; }
 
-    async #open(signal) {
-        const track = this.#track, { mode, viewer, labels, explore } = this.#options;
+    async #open(signal, buffer_s, last) {
+        const track = this.#track, { contentId, mode, viewer, labels, explore } = this.#options;
         if (this.#refused || !this.#known) return null;
         const body = this.#body();
         let reply;
         try {
             reply = await post(this.#url(), {
                 ...body,
-                content_id: this.#options.contentId || undefined,
+                content_id: contentId || undefined,
                 mode,
-                viewer,
+                viewer: viewer || undefined,
                 labels,
                 ...(explore === false && { explore }),
                 ...this.#nextOf(0),
+                ...this.#cap(),
+                // a source that has had chunks: another period, another ladder, or the daemon has lost the session
+                ...(this.#by && { continues: true, buffer_s }),
+                ...linkOf(this.#link.slice(0, last ? -1 : 8)), // that of `last` is sent with it
             }, signal);
         } catch (e) {
-            if (this.#leavesOut(e)) return this.#open(signal);
+            if (this.#leavesOut(e)) return this.#open(signal, buffer_s, last);
             // the same request would fail again; but an unknown profile in a manifest is dropped
             if (passes(e.status)) throw e;
             this.#refused = e.field !== 'profile' || this.#options.profile !== undefined || !track.profile;
             if (this.#refused) throw e;
             this.#failed(e);
             track.profile = null;
-            return this.#open(signal);
+            return this.#open(signal, buffer_s, last);
         }
         if (signal.aborted || track !== this.#track) return null;
         this.#session = reply.session;
@@ -573,14 +600,13 @@ export class Core {
     async #local(chunk, buffer_s, signal) {
         const { fallback } = this.#options;
         if (!fallback || !this.#known) return;
-        const began = now(), history = this.#history, last = history.at(-1);
+        const began = now(), last = this.#history.at(-1);
         const was = last && this.#nextOf(last.chunk).next_quality?.[last.level];
         const question = {
-            ...this.#body(), chunk, buffer_s, ...this.#nextOf(chunk),
+            ...this.#body(), chunk, buffer_s, ...this.#nextOf(chunk), ...this.#cap(),
             last_level: last?.level ?? -1,
             ...(was >= 0 && { last_quality: was }),
-            throughput_kbps: history.map(o => o.bytes * 8 / 1000 / o.download_s),
-            download_s: history.map(o => o.download_s),
+            ...linkOf(this.#link),
         };
         const answer = await Promise.race([guard(fallback, question, { ...this.#seen }), later(this.#timeoutMs)]);
         const level = answer?.level ?? answer, kbps = this.#track?.levels[level]?.kbps;

@@ -134,6 +134,19 @@ export class Policy {
         this.#idle = k => !(busy >> BigInt(k) & 1n);
     }
 
+    /** Decides with the ladder up to the cap, at least two levels (src/abr/deciders/cap.h). */
+    #decideBelow(cap, question, weights, seen) {
+        const { ladder_kbps: ladder } = question, allowed = Math.max(ladder.filter(r => r <= cap * (1 + 1e-6)).length, 1);
+        const n = Math.max(allowed, 2), cut = { ...question, max_kbps: 0 };
+        for (const name of ['ladder_kbps', 'next_bytes', 'next_quality', 'quality', 'height'])
+            if (Array.isArray(cut[name])) cut[name] = cut[name].slice(0, n);
+        // what the viewer saw of the last level stays
+        if (cut.last_level >= n) cut.last_level = n - 1;
+        const d = this.decide(cut, weights, seen);
+        const probabilities = ladder.map((_, k) => (allowed === 1 ? +(k === 0) : d.probabilities[k] ?? 0));
+        return allowed === 1 ? { ...d, level: 0, kbps: ladder[0], probabilities } : { ...d, probabilities };
+    }
+
     /** @returns {{expert: number, logits: Float32Array}} */
     #forward(obs) {
         const run = k => this.#experts[k].reduce((x, layer) => layer.apply(x), obs);
@@ -155,6 +168,8 @@ export class Policy {
      *     session; lambda: by how much stalls weigh more under a ceiling (1)
      */
     decide(question, weights, seen) {
+        const { max_kbps: cap } = question;
+        if (cap > 0 && question.ladder_kbps.at(-1) > cap * (1 + 1e-6)) return this.#decideBelow(cap, question, weights, seen);
         const levels = question.ladder_kbps.length;
         const most = this.actions < SEEN ? this.actions : LEVELS;
         if (levels < 2 || levels > most) throw new Error(`a ladder of ${levels} levels is not one of 2 to ${most}`);

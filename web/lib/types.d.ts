@@ -68,12 +68,23 @@ export interface Options {
     /** Length of the buffer that the plugin asks the player for, in seconds (60); null: the player's own
      *  settings stay. */
     bufferS?: number | null;
+    /** Cap of the bitrate in kbit/s, also as a function of the levels, which is called before each chunk;
+     *  null: none. The caps of dash.js and hls.js count as well. */
+    maxKbps?: number | null | ((levels: { kbps: number; height: number | null }[]) => number | null | undefined);
+    /** What is known of the link before the first chunk, oldest first (@abrd/player/memory). */
+    link?: Measured[];
     /** Whether the daemon may replace a chunk that is being downloaded by another level (true). */
     abandon?: boolean;
     /** Decides when the daemon does not, within timeoutMs; null: the player decides. */
     fallback?: (question: Question, seen: Seen) => Local | Promise<Local>;
     /** Short for on('decision', ...). */
     onDecision?: (answer: Decision) => void;
+}
+
+/** A download: its bytes, and its seconds from the request to the last byte. */
+export interface Measured {
+    bytes: number;
+    download_s: number;
 }
 
 /** What the viewer has seen of the session, in seconds; the start is no stall. */
@@ -103,6 +114,8 @@ export interface Question {
     /** of the last chunks, at most 8, oldest first */
     throughput_kbps: number[];
     download_s: number[];
+    /** cap of this chunk; absent: all levels are allowed */
+    max_kbps?: number;
     /** of the chunk to decide, by level; absent if not known */
     next_bytes?: number[];
     /** points (0 to 100) by level; absent if not known, then a curve of the bitrates is used */
