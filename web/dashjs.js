@@ -104,7 +104,7 @@ class Adapter {
             this.#asked = this.#context = context;
             const d = context.getStreamInfo().id === core.track?.id && core.choice();
             // BOLA is asked as well, and delays requests so that lower levels do not fill the buffer
-            if (d) context.getScheduleController().setTimeToLoadDelay(0);
+            if (d) context.getScheduleController?.().setTimeToLoadDelay(0);
             return [d, d && representationOf(context, d.kbps)];
         }) ?? [];
         return { representation: representation || null, priority: STRONG, rule: RULE_NAME, reason: { abrd } };
@@ -200,7 +200,7 @@ class Adapter {
 
     /** The highest bitrate that the settings allow; before dash.js has asked, as far as they state it. */
     #mostKbps() {
-        const { video } = this.#player.getSettings().streaming.abr.maxBitrate ?? {};
+        const { video } = this.#player.getSettings().streaming.abr?.maxBitrate ?? {};
         const all = this.#asked?.getMediaInfo && allowed(this.#asked);
         return all?.length ? rateOf(all.at(-1)) : video > 0 ? video : undefined;
     }

@@ -103,12 +103,12 @@ export async function packageTests() {
 
         await test('package: every entry can be imported from the package alone', async () => {
             const names = Object.keys(about.exports);
-            assert.deepEqual(names.sort(), ['.', './package.json', ...[...ADAPTERS, 'policy'].map(n => `./${n}`)].sort());
+            assert.deepEqual(names.sort(), ['.', './package.json', ...[...ADAPTERS, 'policy', 'memory'].map(n => `./${n}`)].sort());
             for (const name of names.filter(n => n !== './package.json')) {
                 const { types, default: file } = about.exports[name];
                 const module = await import(pathToFileURL(path.join(installed, file)));
                 for (const fn of { '.': ['attachDashjs', 'attachHlsjs', 'attachShaka', 'localPolicy'],
-                    './policy': ['localPolicy'] }[name] ?? ['attach'])
+                    './policy': ['localPolicy'], './memory': ['linkMemory'] }[name] ?? ['attach'])
                     assert.equal(typeof module[fn], 'function', `${name}: ${fn}`);
                 for (const f of [types, file]) assert.ok(about.files.includes(f.slice(2)), `${f} is not in files`);
             }

@@ -489,7 +489,7 @@ export async function pluginTests() {
                 [[50, 75, 92], [50, 75, 92], 70, [240, 480, 720]]);
         });
 
-    await pluginTest('of a period before, whose ladder was another, the page asks nothing', [
+    await pluginTest('a period with another ladder: the page asks with the link of the one before, but without its level', [
         { id: 'a', chunks: 2, kbps: [300, 750, 1200, 1850, 2850, 4300] }, { id: 'b', chunks: 3, kbps: [100, 200, 400, 800] }],
     { fallback: q => ({ level: 3, why: q }) }, async ({ mock, player, seen, text }) => {
         mock.pick = () => 5;
@@ -501,7 +501,7 @@ export async function pluginTests() {
         const asked = seen.decision.filter(d => d.mode === 'local' && d.why.ladder_kbps.length === 4).map(d => d.why);
         // as the daemon, whose session begins there
         assert.deepEqual(asked.map(q => [q.chunk, q.last_level, q.throughput_kbps.length, q.download_s.length]),
-            [[0, -1, 0, 0], [1, 3, 1, 1], [2, 3, 2, 2]]);
+            [[0, -1, 2, 2], [1, 3, 3, 3], [2, 3, 4, 4]]);
         assert.deepEqual(seen.request.slice(2).map(r => r.by), ['local', 'local', 'local']);
     });
 
