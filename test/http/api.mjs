@@ -474,9 +474,16 @@ const perLevel = { ...next, quality: LONGEST.map(() => 50), height: LONGEST.map(
 const fitLadder = b => b.ladder_kbps.length === LONGEST.length ? b
     : Object.fromEntries(Object.entries(b).filter(([name]) => !(name in perLevel)));
 
+/** Both lists of a history have the same length. */
+const fitHistory = b => ({ ...b,
+    download_s: b.download_s.length === 1 ? b.throughput_kbps.map(() => b.download_s[0]) : b.download_s,
+    throughput_kbps: b.throughput_kbps.length === 1 ? b.download_s.map(() => b.throughput_kbps[0])
+        : b.throughput_kbps });
+
 for (const [schema, path, base, also] of [
     ['SessionOpen', () => '/v1/sessions',
-        { ladder_kbps: LONGEST, chunk_s: 0.5, mu: [1, 1, 1], ...perLevel }, fitLadder],
+        { ladder_kbps: LONGEST, chunk_s: 0.5, mu: [1, 1, 1], throughput_kbps: [1000], download_s: [1], ...perLevel },
+        b => fitHistory(fitLadder(b))],
     ['Question', async () => `/v1/sessions/${await fresh()}/decisions`,
         { chunk: 1, buffer_s: 4, ...next }],
     ['Outcome', async () => `/v1/sessions/${await fresh()}/decisions`, { chunk: 0, level: 1, ...told },
@@ -486,10 +493,7 @@ for (const [schema, path, base, also] of [
         { chunk: 0, level: 1, bytes: 1000, elapsed_s: 1, buffer_s: 4 }],
     ['Decide', () => '/v1/decide', { ladder_kbps: LONGEST, chunk_s: 0.5, buffer_s: 4, mu: [1, 1, 1],
         throughput_kbps: [1000], download_s: [1], ...perLevel },
-        b => ({ ...fitLadder(b),
-            download_s: b.download_s.length === 1 ? b.throughput_kbps.map(() => b.download_s[0]) : b.download_s,
-            throughput_kbps: b.throughput_kbps.length === 1 ? b.download_s.map(() => b.throughput_kbps[0])
-                : b.throughput_kbps })],
+        b => fitHistory(fitLadder(b))],
     ['ProfileIn', () => '/v1/profiles/limits', { mu: [1, 1, 1] }],
 ])
     await test(`limits of ${schema} are those of the description`, async () => {
