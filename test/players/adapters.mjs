@@ -245,7 +245,7 @@ async function periodTests(kind, session) {
     });
 }
 
-/** What counts for one player counts for all. */
+/** Caps of page and player, and what is known of the link before the first chunk. */
 async function capTests(kind, session) {
     const name = NAMES[kind];
     const bodies = run => run.asked.filter(q => q.body && /sessions$|decisions$|abandon$/.test(q.path)).map(q => JSON.parse(q.body));

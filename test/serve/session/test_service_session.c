@@ -113,7 +113,8 @@ TEST(an_observed_session_teaches_nothing_and_counts_apart)
         ck_assert(o.observed && !o.explores && o.first.observed && !o.first.sampled);
         struct underway_out out;
         ck_assert_int_eq(service_underway(&out, f.service, o.session,
-                                          &(struct underway_in){0, 5, 1000, 30, 0, 0}, NULL),
+                                          &(struct underway_in){0, 5, 1000, 30, 0, 0},
+                                          NULL),
                          0);
         ck_assert_int_eq(out.level, 5); /* never abandons */
         play_observed(o.session, 5, 12);
