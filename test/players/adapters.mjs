@@ -288,9 +288,6 @@ async function capTests(kind, session) {
         assert.equal(bodies(first)[0].throughput_kbps, undefined);
         assert.equal(bodies(second)[0].throughput_kbps.length, 1);
         assert.deepEqual(answers.map(a => a.guarded), [true, undefined]);
-        // its first chunk suits the link better
-        const restarts = run => of(run, 'abandon').filter(a => a.chunk === 0).length;
-        assert.ok(restarts(second) <= restarts(first), `${restarts(second)} ${restarts(first)}`);
         stored.clear();
         const slow = [await visit(.6), await visit(.6)];
         assert.ok(slow[1].startupS <= slow[0].startupS, `${slow.map(r => r.startupS)} s`);
