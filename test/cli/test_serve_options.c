@@ -128,6 +128,7 @@ static const struct limit {
     {                                                              \
         name, lo, hi, offsetof(struct all, field), false, 1, false \
     }
+    INT("metrics-values", 1, LABEL_SUMS_MAX, cfg.metrics_values),
     REAL("explore", 0, 1, cfg.explore_share),
     {"batch", 32, SERVICE_BATCH_MAX, offsetof(struct all, cfg.online.batch), true, 1,
      true},

@@ -1,9 +1,10 @@
 // Labels of sessions: what is accepted, and where they are seen again, also after kill -9.
 import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
 import { mkdtempSync } from 'node:fs';
 import { join } from 'node:path';
 
-import { Daemon, done, folder, test } from './lib/daemon.mjs';
+import { ABRD, Daemon, done, folder, test } from './lib/daemon.mjs';
 import { answerFits } from './lib/schema.mjs';
 
 const video = { ladder_kbps: [300, 750, 1200, 1850, 2850, 4300], chunk_s: 4, chunks: 100, profile: 'news' };
@@ -59,6 +60,26 @@ await test('what is no label is refused, with its name', async () => {
     const r = await d.call('POST', '/v1/sessions', { ...video, labels: { colour: 'red' } });
     assert.match(r.json.detail, /device, cdn, country, app, network, experiment, tenant/);
     await open(d, { labels: { tenant: 'x'.repeat(31) } });
+});
+
+await test('/metrics by one label, with so many values', async () => {
+    const d = await start('--metrics-label', 'device', '--metrics-values', '2');
+    for (const device of ['tv', 'phone', 'tv', 'watch', undefined]) {
+        const { session } = await open(d, { labels: { device } });
+        const last = { chunk: 0, level: 1, bytes: 400000, download_s: 1, rebuffer_s: 1 };
+        await ok(d, 'POST', `/v1/sessions/${session}/decisions`, { chunk: 1, buffer_s: 4, last });
+        await ok(d, 'DELETE', `/v1/sessions/${session}`, undefined, 204);
+    }
+    for (const [value, n] of [['tv', 2], ['phone', 1], ['other', 1], ['none', 1]]) {
+        assert.equal(await d.metric(`abrd_label_sessions_total{label="device",value="${value}"}`), n);
+        assert.equal(await d.metric(`abrd_label_played_seconds_total{label="device",value="${value}"}`), 4 * n);
+    }
+    assert.equal((await d.call('GET', '/metrics')).text.includes('value="watch"'), false);
+    const without = await start();
+    assert.equal((await without.call('GET', '/metrics')).text.includes('abrd_label'), false);
+    const { status, stderr } = spawnSync(ABRD, ['serve', '--port', '0', '--metrics-label', 'colour'], { encoding: 'utf8' });
+    assert.notEqual(status, 0);
+    assert.match(stderr, /metrics-label: 'colour' is none of/);
 });
 
 await test('kill -9 keeps labels and arms', async () => {

@@ -199,6 +199,7 @@ static const struct {
 } TABLES[] = {
     {service_figures, ""},
     {service_profile_figures, "profile"},
+    {service_label_figures, "label, value"},
     {POLICY, ""},
     {learner_figures, ""},
     {learner_update_figures, ""},
@@ -382,6 +383,17 @@ static void put_profiles(struct emit *o, const struct service_stats *s)
     figure_put_each(o, service_profile_figures, e, s->n_profiles);
 }
 
+static void put_labels(struct emit *o, const struct service_stats *s)
+{
+    struct figure_element e[LABEL_SUMS_ROWS];
+    for (int i = 0; i < s->n_labels; i++) {
+        e[i].base = &s->labels[i];
+        snprintf(e[i].labels, sizeof e[i].labels, "label=\"%s\",value=\"%s\"", s->label,
+                 s->labels[i].value);
+    }
+    if (s->n_labels) figure_put_each(o, service_label_figures, e, s->n_labels);
+}
+
 static void put_added(struct emit *o, const struct added_stats *s)
 {
     struct figure_element e[SERVICE_ADDED];
@@ -477,6 +489,7 @@ void metrics_put(struct emit *o, const struct metrics *m, const struct service_s
     const struct hintless_stats *u = &parts->hintless;
     figure_put(o, service_figures, s);
     put_profiles(o, s);
+    put_labels(o, s);
     put_learning(o, s, p);
     put_added(o, &parts->added);
     figure_put(o, hintless_figures, u);

@@ -75,6 +75,7 @@ struct service {
     struct sessions *sessions;
     struct experience *experience; /* of links and stalls */
     struct networks *networks;
+    struct label_sums labels; /* for /metrics */
     struct published *published;
     struct writer *writer;   /* NULL: no store */
     struct bus bus;          /* self NULL: no learner */

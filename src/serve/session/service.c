@@ -135,6 +135,9 @@ struct service *service_new(const struct service_cfg *cfg, struct err *e)
     pthread_mutex_init(&s->profiles_lock, NULL);
     cond_init(&s->stop);
     atomic_flag_clear(&s->ticking);
+    s->cfg.metrics_label = NULL; /* not borrowed: see labels */
+    label_sums_init(&s->labels, cfg->metrics_label ? labels_find(cfg->metrics_label) : -1,
+                    cfg->metrics_values);
     s->checkpoint_at = service_now(s) + cfg->checkpoint_s;
     s->profiles = profiles_new(e);
     if (!s->profiles) goto fail;
@@ -216,6 +219,7 @@ void service_free(struct service *s)
     sessions_free(s->sessions);
     experience_free(s->experience);
     networks_free(s->networks);
+    label_sums_free(&s->labels);
     profiles_free(s->profiles);
     writer_free(s->writer);
     folder_close(&s->folder);

@@ -29,6 +29,7 @@
 #include "learn/online.h"
 #include "serve/metrics/figure.h"
 #include "serve/metrics/stages.h"
+#include "serve/session/label_sums.h"
 #include "serve/session/labels.h"
 #include "serve/session/viewing.h"
 #include "serve/learner/vitals.h"
@@ -88,6 +89,8 @@ struct service_cfg {
     double flush_s;       /* 0.05: longest delay of a commit */
     bool strict;          /* false; true: answer only after the commit */
     int store_queue;      /* 32768: most records that wait for the store */
+    const char *metrics_label; /* key of the label that /metrics has; NULL: none */
+    int metrics_values;        /* 16: values of it, the rest counts as "other" */
     struct online_cfg online;
     /* Settings of the parts (serve/parts.h); borrowed for the calls that take it. NULL: defaults. */
     const struct parts_cfg *optional;
@@ -415,7 +418,10 @@ struct service_stats {
     struct service_observed {
         double kbps_sum;
         struct viewing_sums viewing;
-    } observed; /* of observed sessions, which no profile counts */
+    } observed;        /* of observed sessions, which no profile counts */
+    int n_labels;      /* rows by metrics_label; 0: there is no such setting */
+    const char *label; /* its key */
+    struct label_sum labels[LABEL_SUMS_ROWS];
     int n_profiles;
     struct service_profile_stats {
         char name[SERVICE_NAME];
@@ -429,7 +435,8 @@ struct service_stats {
 };
 void service_stats(struct service_stats *out, struct service *s);
 /* The figures of service_stats and of its profiles, for /metrics and JSON. */
-extern const struct figure service_figures[], service_profile_figures[];
+extern const struct figure service_figures[], service_profile_figures[],
+    service_label_figures[]; /* of a row of labels; /metrics only */
 
 struct curve_point;
 /* At most max points of the learner's curve after number `after`, oldest first; returns how many (curve.h). */

@@ -23,6 +23,7 @@ struct service_cfg service_cfg_default(void)
                                 .checkpoint_s = 60,
                                 .flush_s = .05,
                                 .store_queue = 32768,
+                                .metrics_values = 16,
                                 .online = online_cfg_default()};
 }
 
@@ -50,6 +51,13 @@ const struct field service_fields[] = {
     {"durability", "WHEN",
      "when answers are stored; window: within 0.2 s; strict: before they are sent",
      ROW(strict), .words = DURABILITY},
+    {"metrics-label", "KEY",
+     "count in /metrics what viewers see by this label of their sessions: device, cdn, "
+     "country, app, network, experiment or tenant (default: by none)",
+     ROW(metrics_label)},
+    {"metrics-values", "N",
+     "values of that label in /metrics, the first that are seen; others count as other",
+     ROW(metrics_values), .lo = 1, .hi = LABEL_SUMS_MAX},
 
     {"policy", "FILE", "weights to start from (default: the shipped ones)",
      ROW(policy_path), .group = "learning"},
@@ -98,6 +106,12 @@ int service_check(const struct service_cfg *c, struct err *e)
     struct profiles_ceilings unused;
     int rc = field_check(service_fields, c, e);
     if (!rc) rc = profiles_ceilings_read(&unused, c, e);
+    if (!rc && c->metrics_label && labels_find(c->metrics_label) < 0)
+        rc =
+            err_field(e, ERR_INVALID, "metrics-label",
+                      "'%.40s' is none of device, cdn, country, app, network, experiment "
+                      "and tenant",
+                      c->metrics_label);
     if (!rc) rc = field_check(online_fields, o, e);
     if (!rc) rc = check_number(c->flush_s, 0, 10, "flush_s", e);
     if (!rc) rc = check_number(c->store_queue, QUEUE_MIN, 1 << 24, "store_queue", e);

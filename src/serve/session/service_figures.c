@@ -172,3 +172,25 @@ const struct figure service_profile_figures[] = {
      "Decisions by the expert that made them, merges not counted.", ROW(expert),
      .label = "expert", .flags = FIGURE_SPARSE | FIGURE_USED},
     {0}};
+
+#undef ROW
+#define ROW(member) FIELD(struct label_sum, member)
+
+const struct figure service_label_figures[] = {
+    {"abrd_label_sessions_total", NULL, FIGURE_COUNTER,
+     "Ended sessions with a reported chunk, by the label of the setting metrics-label.",
+     ROW(sessions)},
+    {"abrd_label_started_total", NULL, FIGURE_COUNTER,
+     "Of these, sessions whose start-up is known.", ROW(started)},
+    {"abrd_label_startup_seconds_total", NULL, FIGURE_COUNTER,
+     "Seconds until the first picture, of the sessions that started.", ROW(startup_s)},
+    {"abrd_label_stall_seconds_total", NULL, FIGURE_COUNTER,
+     "Seconds of stalls, without start-ups.", ROW(stall_s)},
+    {"abrd_label_played_seconds_total", NULL, FIGURE_COUNTER,
+     "Seconds of media in the reported chunks.", ROW(played_s)},
+    {"abrd_label_quality_points_total", NULL, FIGURE_COUNTER,
+     "Sum of the chunks' quality in points, 0 to 100 each.", ROW(points)},
+    {"abrd_label_chunks_total", NULL, FIGURE_COUNTER, "Reported chunks.", ROW(chunks)},
+    {"abrd_label_switches_total", NULL, FIGURE_COUNTER,
+     "Chunks at another level than the chunk before.", ROW(switches)},
+    {0}};

@@ -330,6 +330,8 @@ void service_stats(struct service_stats *out, struct service *s)
     memcpy(out->forecast_missed, seen.missed, sizeof seen.missed);
     memcpy(out->forecast_margin, seen.margin, sizeof seen.margin);
     out->networks = networks_count(s->networks);
+    out->n_labels = label_sums_read(out->labels, &s->labels);
+    if (out->n_labels) out->label = labels_keys[s->labels.key];
 
     for (int i = 0; i < SERVICE_PROFILE_STATS; i++) {
         const struct session_slot *slot = &ss.slot[i];

@@ -84,6 +84,7 @@ void service_deliver(struct service *s, struct changes *c, bool opened,
     if (c->has_traj && !keep && bus->send) bus->send(bus->self, &c->traj);
     report_to_parts(s, c);
     if (c->closed) atomic_fetch_add(&s->closed, 1);
+    if (c->closed) label_sums_ended(&s->labels, &c->row);
 }
 
 /* With cfg.strict, before an answer: waits until its changes are durable, also those of a repeat. */
