@@ -4,6 +4,7 @@
 #include "learn/gae.h"
 
 #include <assert.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,6 +16,9 @@ struct buffer {
     uint32_t *mask;
     int *action, *tag, *cut_row; /* cut_row[i]: the step that cut_obs row i follows */
     uint8_t *last;
+    int joined, actions; /* rows behind n */
+    float *q, *prob,
+        *shown; /* (capacity, actions), NaN where a row has none; NULL: no room */
 };
 
 struct buffer *buffer_new(int capacity, int obs_dim, struct err *e)
@@ -56,7 +60,8 @@ void buffer_free(struct buffer *b)
     if (!b) return;
     void *const arrays[] = {b->obs,  b->cut_obs, b->logp,      b->reward,  b->value,
                             b->boot, b->mask,    b->advantage, b->target,  b->action,
-                            b->tag,  b->cut_row, b->last,      b->scratch, b->client};
+                            b->tag,  b->cut_row, b->last,      b->scratch, b->client,
+                            b->q,    b->prob,    b->shown};
     for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++)
         free(arrays[i]);
     free(b);
@@ -93,9 +98,55 @@ int buffer_steps(const struct buffer *b)
     return b->n;
 }
 
+int buffer_join_init(struct buffer *b, int actions, struct err *e)
+{
+    size_t n = (size_t)b->capacity * (size_t)actions;
+    b->actions = actions;
+    b->q = malloc(n * sizeof *b->q);
+    b->prob = malloc(n * sizeof *b->prob);
+    b->shown = malloc(n * sizeof *b->shown);
+    if (b->q && b->prob && b->shown) return 0;
+    return err_set(e, ERR_MEMORY, "no memory for %d emulated steps", b->capacity);
+}
+
+/* NULL: NaN. */
+static void join_actions(float *to, const float *from, size_t n)
+{
+    if (from)
+        memcpy(to, from, n * sizeof *to);
+    else
+        for (size_t i = 0; i < n; i++)
+            to[i] = NAN;
+}
+
+int buffer_join(struct buffer *b, const struct ppo_batch *rows)
+{
+    assert(b->q);
+    int first = b->n + b->joined;
+    if (rows->n > b->capacity - first) return ERR_FULL;
+    size_t at = (size_t)first, n = (size_t)rows->n, wide = (size_t)b->actions;
+    if (!b->joined) { /* the viewers' rows */
+        join_actions(b->q, NULL, at * wide);
+        join_actions(b->prob, NULL, at * wide);
+        join_actions(b->shown, NULL, at * wide);
+    }
+    memcpy(b->obs + at * b->dim, rows->obs, n * b->dim * sizeof *b->obs);
+    memcpy(b->mask + at, rows->mask, n * sizeof *b->mask);
+    memcpy(b->action + at, rows->action, n * sizeof *b->action);
+    memcpy(b->tag + at, rows->tag, n * sizeof *b->tag);
+    memcpy(b->logp + at, rows->logp, n * sizeof *b->logp);
+    memcpy(b->advantage + at, rows->advantage, n * sizeof *b->advantage);
+    memcpy(b->target + at, rows->target, n * sizeof *b->target);
+    join_actions(b->q + at * wide, rows->q, n * wide);
+    join_actions(b->prob + at * wide, rows->prob, n * wide);
+    join_actions(b->shown + at * wide, rows->shown, n * wide);
+    b->joined += rows->n;
+    return 0;
+}
+
 void buffer_clear(struct buffer *b)
 {
-    b->n = b->cuts = 0;
+    b->n = b->cuts = b->joined = 0;
 }
 
 void buffer_advantages(struct buffer *b,
@@ -134,7 +185,7 @@ void buffer_batch(struct ppo_batch *out, const struct buffer *b)
 {
     assert(b->n > 0);
     *out = (struct ppo_batch){
-        .n = b->n,
+        .n = b->n + b->joined,
         .obs = b->obs,
         .mask = b->mask,
         .action = b->action,
@@ -142,5 +193,8 @@ void buffer_batch(struct ppo_batch *out, const struct buffer *b)
         .logp = b->logp,
         .advantage = b->advantage,
         .target = b->target,
+        .q = b->joined ? b->q : NULL,
+        .prob = b->joined ? b->prob : NULL,
+        .shown = b->joined ? b->shown : NULL,
     };
 }

@@ -21,6 +21,13 @@ void buffer_free(struct buffer *b);
 /* 0, or ERR_FULL: *t was not added. */
 int buffer_add(struct buffer *b, const struct online_trajectory *t);
 int buffer_steps(const struct buffer *b);
+/* Room for the rows of buffer_join. */
+int buffer_join_init(struct buffer *b, int actions, struct err *e)
+    __attribute__((warn_unused_result));
+/* Adds rows that have their advantages already, after buffer_bound; they are part of the next
+ * buffer_batch only. q, prob and shown may be NULL. ERR_FULL: no room. */
+int buffer_join(struct buffer *b, const struct ppo_batch *rows)
+    __attribute__((warn_unused_result));
 void buffer_clear(struct buffer *b);
 
 /* Computes advantages and targets of all steps. value: V of n <= BUFFER_ROWS observations

@@ -30,6 +30,11 @@ struct online {
     int32_t disabled[2][MIX_EXPERTS_MAX]; /* updates for which an expert stays busy */
     int32_t kept_disabled[2][MIX_EXPERTS_MAX];
     struct bars bars;
+    struct policy *champion; /* published; of use while updates are held */
+    struct online_judge judge;
+    int refused; /* WORSE in a row */
+    online_collect *collect;
+    void *collect_ctx;
     int *chosen[2]; /* by the actor before and after an update */
 };
 
@@ -44,6 +49,11 @@ struct online_cfg online_cfg_default(void)
         .sigmas = 10,
         .client_max = 128,
         .quarantine = 10,
+        .rehearse = 2,
+        .anchor = .05,
+        .exam_links = 24,
+        .exam_margin = .02,
+        .hold = 16,
         .seed = 1,
     };
     c.ppo.lr = 3e-4;
@@ -142,8 +152,10 @@ struct online *online_new(const struct online_cfg *cfg, const struct policy *sta
     o->check_ctx = ctx;
     o->policy = policy_clone(start, e);
     o->kept = policy_clone(start, e);
-    if (!o->policy || !o->kept) goto failed;
-    o->ppo = ppo_new(&cfg->ppo, o->policy, NULL, cfg->capacity, cfg->seed, e);
+    o->champion = policy_clone(start, e);
+    if (!o->policy || !o->kept || !o->champion) goto failed;
+    o->cfg.ppo.imitate = cfg->anchor; /* only emulated steps are shown */
+    o->ppo = ppo_new(&o->cfg.ppo, o->policy, NULL, cfg->capacity, cfg->seed, e);
     o->critic_ws = mix_ws_new(&start->critic->cfg, BUFFER_ROWS, e);
     if (start->added) {
         o->added_ws = norga_ws_new(&start->added->critic->cfg, BUFFER_ROWS, e);
@@ -152,6 +164,8 @@ struct online *online_new(const struct online_cfg *cfg, const struct policy *sta
     }
     o->buffer = buffer_new(cfg->capacity, start->cfg.obs_dim, e);
     if (!o->ppo || !o->critic_ws || !o->buffer) goto failed;
+    if (cfg->rehearse > 0 && buffer_join_init(o->buffer, start->cfg.actions, e))
+        goto failed;
     o->kept_state = malloc(ppo_state_size(o->ppo));
     for (int i = 0; i < 2; i++)
         o->chosen[i] = calloc((size_t)cfg->capacity, sizeof *o->chosen[i]);
@@ -178,6 +192,7 @@ void online_free(struct online *o)
     norga_ws_free(o->added_ws);
     mix_ws_free(o->critic_ws);
     ppo_free(o->ppo);
+    policy_free(o->champion);
     policy_free(o->kept);
     policy_free(o->policy);
     free(o);
@@ -344,6 +359,99 @@ static void roll_back(struct online *o)
     o->stats.rollbacks++;
 }
 
+void online_rehearse(struct online *o, online_collect *collect, void *ctx)
+{
+    assert(o->cfg.rehearse > 0 && !o->policy->added);
+    o->collect = collect;
+    o->collect_ctx = ctx;
+}
+
+void online_judge(struct online *o, const struct online_judge *judge)
+{
+    o->judge = *judge;
+    judge->replace(judge->self, o->policy);
+}
+
+/* Emulated steps join the batch as far as there is room. */
+static void join_rehearsal(struct online *o)
+{
+    if (!o->collect) return;
+    struct ppo_batch rows[2];
+    int n =
+        o->collect(o->collect_ctx, rows, o->policy, o->cfg.ppo.gamma, o->cfg.ppo.lambda);
+    for (int i = 0; i < n; i++)
+        if (!buffer_join(o->buffer, &rows[i]))
+            o->stats.judged.rehearsed += (uint64_t)rows[i].n;
+}
+
+/* Learning returns to the champion; the disabled experts stay as they are now. */
+static void drop_held(struct online *o)
+{
+    if (!o->stats.judged.holding) return;
+    policy_copy(o->policy, o->champion);
+    set_busy(o);
+    o->stats.judged.holding = 0;
+    o->stats.judged.returned++;
+}
+
+/* A kept update without a judge, or with one that agrees. */
+static int online_publish(struct online *o)
+{
+    policy_raise_version(o->policy);
+    o->stats.updates++;
+    o->stats.judged.holding = 0;
+    return 1;
+}
+
+/* The champion lost its place to the weights that learning began with. */
+static int online_go_home(struct online *o)
+{
+    uint64_t version = o->policy->version;
+    policy_copy(o->policy, o->judge.home);
+    o->policy->version = version;
+    set_busy(o);
+    o->stats.judged.fallen++;
+    o->judge.replace(o->judge.self, o->policy);
+    return online_publish(o);
+}
+
+static int online_hold(struct online *o)
+{
+    struct online_judged *j = &o->stats.judged;
+    if (!j->holding) policy_copy(o->champion, o->kept);
+    j->held++;
+    if (++j->holding >= o->cfg.hold) drop_held(o);
+    return ONLINE_HELD;
+}
+
+static void roll_back(struct online *o);
+
+/* What becomes of an update that passed the check. */
+static int online_decide(struct online *o)
+{
+    struct online_judged *j = &o->stats.judged;
+    if (!o->judge.judge) return online_publish(o);
+    const struct policy *champion = j->holding ? o->champion : o->kept;
+    enum online_verdict v = o->judge.judge(o->judge.self, o->policy);
+    /* decisions must see an expert that is disabled, or enabled again */
+    if (v == ONLINE_EVEN && !same_busy(o->policy, champion)) v = ONLINE_BETTER;
+    o->refused = v == ONLINE_WORSE ? o->refused + 1 : 0;
+    switch (v) {
+    case ONLINE_BETTER:
+        j->better++;
+        o->judge.publish(o->judge.self);
+        return online_publish(o);
+    case ONLINE_EVEN:
+        return online_hold(o);
+    case ONLINE_FALLEN:
+        return online_go_home(o);
+    case ONLINE_WORSE:
+        break;
+    }
+    j->worse++;
+    return ERR_NUMERIC;
+}
+
 int online_update(struct online *o)
 {
     if (!online_ready(o)) return 0;
@@ -351,6 +459,7 @@ int online_update(struct online *o)
     buffer_advantages(o->buffer, online_value, o, o->cfg.ppo.gamma, o->cfg.ppo.lambda);
     if (o->cfg.sigmas > 0)
         o->stats.bounded += (uint64_t)buffer_bound(o->buffer, o->cfg.sigmas);
+    join_rehearsal(o);
     buffer_batch(&batch, o->buffer);
 
     online_keep(o);
@@ -366,12 +475,13 @@ int online_update(struct online *o)
     if (kept && routes) count_rerouted(o, &batch);
     buffer_clear(o->buffer);
     o->share = ppo_share(o->ppo);
-    if (kept) {
-        policy_raise_version(o->policy);
-        o->stats.updates++;
-        return 1;
-    }
+    int done = kept ? online_decide(o) : ERR_NUMERIC;
+    if (done != ERR_NUMERIC) return done;
     roll_back(o);
+    if (o->refused >= o->cfg.hold) {
+        drop_held(o);
+        o->refused = 0;
+    }
     o->stats.quarantines = quarantines;
     return ERR_NUMERIC;
 }
@@ -402,6 +512,7 @@ int online_disable_expert(struct online *o, enum ppo_which which, int expert, in
     if (updates > 0 && none_idle(m, m->busy | (uint64_t)1 << expert))
         return err_field(e, ERR_CONFLICT, "expert",
                          "%d is the last idle expert and cannot be disabled", expert);
+    drop_held(o);
     uint64_t before = m->busy;
     o->disabled[which][expert] = updates;
     set_busy(o);
@@ -412,12 +523,13 @@ int online_disable_expert(struct online *o, enum ppo_which which, int expert, in
         o->stats.check_score = o->bars.score = score;
     }
     policy_raise_version(o->policy);
+    if (o->judge.replace) o->judge.replace(o->judge.self, o->policy);
     return 0;
 }
 
 const struct policy *online_policy(const struct online *o)
 {
-    return o->policy;
+    return o->stats.judged.holding ? o->champion : o->policy;
 }
 
 void online_stats(const struct online *o, struct online_stats *out)
@@ -449,9 +561,11 @@ void online_freeze_shape(struct online *o)
 /* ---- state: counters; disabled experts, or the share of added experts; the optimiser; the bars (with
  * added experts only the score, as none is ever disabled). */
 
+static const size_t STATS = offsetof(struct online_stats, judged);
+
 static size_t state_head(const struct online *o)
 {
-    return sizeof o->stats + (o->policy->added ? sizeof o->share : sizeof o->disabled);
+    return STATS + (o->policy->added ? sizeof o->share : sizeof o->disabled);
 }
 
 static size_t state_tail(const struct online *o)
@@ -468,9 +582,9 @@ void online_state_get(const struct online *o, void *out)
 {
     char *at = out;
     bool added = o->policy->added;
-    memcpy(at, &o->stats, sizeof o->stats);
-    memcpy(at + sizeof o->stats, added ? (const void *)&o->share : o->disabled,
-           state_head(o) - sizeof o->stats);
+    memcpy(at, &o->stats, STATS);
+    memcpy(at + STATS, added ? (const void *)&o->share : o->disabled,
+           state_head(o) - STATS);
     at += state_head(o);
     ppo_state_get(o->ppo, at);
     memcpy(at + ppo_state_size(o->ppo), added ? (const void *)&o->bars.score : &o->bars,
@@ -505,9 +619,8 @@ int online_state_put(struct online *o, const void *in, size_t n, struct err *e)
     size_t ppo = ppo_state_size(o->ppo);
     int rc = ppo_state_put(o->ppo, at + head, ppo, e);
     if (rc) return rc;
-    memcpy(&o->stats, at, sizeof o->stats);
-    memcpy(added ? (void *)&o->share : o->disabled, at + sizeof o->stats,
-           head - sizeof o->stats);
+    memcpy(&o->stats, at, STATS);
+    memcpy(added ? (void *)&o->share : o->disabled, at + STATS, head - STATS);
     uint64_t actor = o->policy->actor->busy, critic = o->policy->critic->busy;
     set_busy(o);
     keep_disabled(o, actor, critic);

@@ -57,9 +57,15 @@ struct online_cfg {
     int max_age;  /* versions */
     double
         tolerance; /* 0.03: share of the best check score, whose size counts as at least 0.1 */
-    double sigmas;  /* 10, as real stalls are far from the median, too; 0: no cut */
-    int client_max; /* 128: steps of one client in a batch; 0: no limit */
-    int quarantine; /* updates */
+    double sigmas;   /* 10, as real stalls are far from the median, too; 0: no cut */
+    int client_max;  /* 128: steps of one client in a batch; 0: no limit */
+    int quarantine;  /* updates */
+    double rehearse; /* emulated steps for each of a batch (online_rehearse); 0: none */
+    double
+        anchor; /* 0 .. 1: weight of the shipped policy's probabilities in emulated steps */
+    int exam_links;     /* of each kind, for who judges; 0: no judge */
+    double exam_margin; /* largest loss of a cell, for who judges */
+    int hold;           /* most updates in a row that are held */
     uint64_t seed;
 };
 
@@ -96,6 +102,13 @@ struct online_stats {
     } gate[2]; /* actor, critic: as they are now */
     struct ppo_stats last;
     double check_score, check_best; /* the bar, for the experts that are idle now */
+    /* not part of the state */
+    struct online_judged {
+        uint64_t better, held, worse, returned,
+            fallen;         /* verdicts; holds that ended in vain */
+        uint64_t rehearsed; /* emulated steps */
+        int holding;        /* updates since the published weights */
+    } judged;
 };
 
 struct online;
@@ -107,12 +120,36 @@ struct online *online_new(const struct online_cfg *cfg, const struct policy *sta
                           struct err *e);
 void online_free(struct online *o);
 
+/* Emulated steps that join each update: rows for at most two batches, whose tags differ from those of
+ * viewers. They are taken with the policy in training and have advantages. collect returns the number
+ * of batches. cfg.rehearse must be positive. */
+typedef int online_collect(void *ctx, struct ppo_batch out[2], const struct policy *p,
+                           double gamma, double lambda);
+void online_rehearse(struct online *o, online_collect *collect, void *ctx);
+
+/* A judge of updates that passed the check. BETTER: they are published. EVEN: they are held, which
+ * means that learning continues from them while the published weights, the champion, stay. After
+ * cfg.hold held updates in a row learning returns to the champion. WORSE: rolled back; the champion, if
+ * that happens cfg.hold times in a row. FALLEN: the champion is no longer accepted, and `home` replaces
+ * it. */
+enum online_verdict { ONLINE_WORSE, ONLINE_EVEN, ONLINE_BETTER, ONLINE_FALLEN };
+struct online_judge {
+    void *self;
+    enum online_verdict (*judge)(void *self, const struct policy *challenger);
+    void (*publish)(void *self); /* the last challenger is champion */
+    void (*replace)(void *self, const struct policy *p); /* another champion */
+    const struct policy *home;                           /* borrowed */
+};
+void online_judge(struct online *o, const struct online_judge *judge);
+
 /* 0, or dropped and counted: ERR_FULL (no room, or the client's limit), ERR_CONFLICT (too old). */
 int online_add(struct online *o, const struct online_trajectory *t);
 bool online_ready(const struct online *o);
 /* Steps for the next update. */
 int online_buffered(const struct online *o);
-/* 1: new weights, version raised; 0: not enough steps; ERR_NUMERIC: rolled back. */
+/* 1: new weights, version raised; 0: not enough steps; ONLINE_HELD: the update is kept, but not yet
+ * published; ERR_NUMERIC: rolled back. */
+#define ONLINE_HELD 2
 int online_update(struct online *o);
 
 /* The gates learn again from now on. */
@@ -132,6 +169,7 @@ bool online_too_old(const struct online_cfg *cfg, uint64_t version, uint64_t now
 /* The lowest accepted check score if the best is `best`. */
 double online_lowest(const struct online_cfg *cfg, double best);
 
+/* The champion: without a judge the weights of the last kept update. */
 const struct policy *online_policy(const struct online *o);
 /* The mean share of added experts over the last batch, in the actor. */
 double online_share(const struct online *o);

@@ -17,7 +17,27 @@ const struct field online_fields[] = {
      ROW(tolerance), .lo = 0, .hi = 1, .flags = FIELD_ADVANCED},
     {"quarantine", "N",
      "disable an expert for N updates after one of its weights became NaN or infinite",
-     ROW(quarantine), .lo = 1, .hi = 1e6, .unit = "updates", .flags = FIELD_ADVANCED},
+     ROW(quarantine), .lo = 1, .hi = 1e6, .unit = "updates",
+     .flags = FIELD_ADVANCED},
+    {"rehearse", "R",
+     "emulated steps that join an update, for each step of a viewer; 0: none",
+     ROW(rehearse), .lo = 0, .hi = 6},
+    {"anchor", "C",
+     "weight of the shipped policy's decisions in emulated steps of known ground; 0: "
+     "none",
+     ROW(anchor), .lo = 0, .hi = 1},
+    {"exam-links", "N",
+     "links of each kind in the exam by cells that an update must pass, even; 0: no such "
+     "exam",
+     ROW(exam_links), .lo = 0, .hi = 64},
+    {"exam-margin", "SHARE",
+     "largest loss against the shipped policy in any cell of the exam, at its upper "
+     "bound",
+     ROW(exam_margin), .lo = 0, .hi = 10},
+    {"hold", "N",
+     "updates that may be held while they are nowhere better; then learning returns to "
+     "the published weights",
+     ROW(hold), .lo = 1, .hi = 1e6, .unit = "updates", .flags = FIELD_ADVANCED},
     {"locality", "L", "weight of the routers' locality loss", ROW(ppo.gate.locality),
      .lo = 0, .hi = 1e4, .flags = FIELD_ADVANCED},
     {"latch", "N",

@@ -911,15 +911,14 @@ static void update_net(void *ctx, int i)
 }
 
 /* What the one-step advantage of the action taken leaves of its advantage: all of it where
- * nothing was tried. */
+ * nothing was tried, in the batch or in this row. */
 static double residual(const struct ppo *p, int row)
 {
     const struct ppo_batch *b = p->batch;
     double a = (double)b->advantage[row];
     if (!b->q) return a;
-    return a -
-           (double)b
-               ->q[(size_t)row * (size_t)p->policy->cfg.actions + (size_t)b->action[row]];
+    size_t at = (size_t)row * (size_t)p->policy->cfg.actions + (size_t)b->action[row];
+    return isnan(b->q[at]) ? a : a - (double)b->q[at];
 }
 
 /* Advantage of the rows with this tag (all rows when tag < 0): mean 0, deviation 1. With all

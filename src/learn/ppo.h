@@ -102,8 +102,9 @@ struct ppo_batch {
     const float *logp;               /* (n) under the policy that acted */
     const float *z;                  /* (n, experts) router noise or NULL */
     const float *advantage, *target; /* (n), target in reward units */
-    const float *q;      /* (n, actions) A1 of tried actions, NaN for others; or NULL */
-    const float *prob;   /* (n, actions) under the policy that acted; with q */
+    const float *q;    /* (n, actions) A1 of tried actions, NaN for others; or NULL. A row
+                          * without a tried action has none of that term */
+    const float *prob; /* (n, actions) under the policy that acted; with q */
     const float *shown;  /* (n, actions) p of the teachers, NaN in rows without a
                          * teacher; or NULL */
     const float *weight; /* (n) sample weights or NULL = 1 */

@@ -72,6 +72,8 @@ struct online_cfg added_online(const struct online_cfg *common)
     struct online_cfg c = *common;
     if (c.batch > BATCH) c.batch = BATCH;
     c.capacity = c.batch + 2 * TRAJ_STEPS;
+    c.rehearse = c.exam_links =
+        0; /* the mixture below them is frozen and cannot forget */
     return c;
 }
 

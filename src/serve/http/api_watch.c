@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "base/text.h"
+#include "serve/learner/cells.h"
 #include "serve/wire/wire_put.h"
 
 void api_policy_updates(struct api *a, const struct http_request *q,
@@ -24,7 +25,9 @@ void api_policy_updates(struct api *a, const struct http_request *q,
         return;
     }
     int n = service_curve(points, CURVE_POINTS, a->shared->service, after);
-    wire_put_curve(&a->out, points, n);
+    struct cells_report exam;
+    bool examined = service_exam(&exam, a->shared->service);
+    wire_put_curve(&a->out, points, n, examined ? &exam : NULL);
     free(points);
     api_json(a, r, 200);
 }

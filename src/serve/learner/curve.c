@@ -70,7 +70,7 @@ int curve_read(struct curve_point *out, int max, struct curve *c, uint64_t after
 
 const char *curve_kind_name(enum curve_kind kind)
 {
-    static const char *const names[] = {"earlier", "start", "update", "rollback",
-                                        "order"};
+    static const char *const names[] = {"earlier",  "start", "update",
+                                        "rollback", "held",  "order"};
     return names[kind];
 }

@@ -19,6 +19,7 @@ enum curve_kind {
     CURVE_START,    /* the weights of this start */
     CURVE_UPDATE,   /* learned, and published */
     CURVE_ROLLBACK, /* learned, and rolled back */
+    CURVE_HELD,     /* learned and kept, but not published: nowhere better yet */
     CURVE_ORDER, /* an operator disabled or enabled experts: a version without learning */
 };
 
@@ -54,7 +55,7 @@ void curve_update(struct curve_point *p, const struct online_stats *s,
 /* The points after this number, oldest first, at most max; returns their number. */
 int curve_read(struct curve_point *out, int max, struct curve *c, uint64_t after);
 
-/* "earlier", "start", "update", "rollback", "order". */
+/* "earlier", "start", "update", "rollback", "held", "order". */
 const char *curve_kind_name(enum curve_kind kind);
 
 #endif

@@ -36,12 +36,14 @@ struct learner {
     float *obs, *reward, *logp;
     uint32_t *mask;
     int *action;
+    uint64_t links;         /* recorded */
     enum curve_kind untold; /* the origin of unpublished weights */
     atomic_uint_fast64_t misfits;
     struct vitals *vitals;
-    pthread_mutex_t lock; /* of stats, vital and orders */
+    pthread_mutex_t lock; /* of stats, vital, report and orders */
     struct online_stats stats;
     struct vitals_stats vital;
+    struct cells_report report; /* with exams > 0 */
     struct orders orders;
 };
 
@@ -49,9 +51,19 @@ static void refresh_stats(struct learner *l)
 {
     struct online_stats now;
     online_stats(l->common.online, &now);
+    const struct cells *cells = l->common.cells;
     pthread_mutex_lock(&l->lock);
     l->stats = now;
+    if (cells) l->report = *cells_report(cells);
     pthread_mutex_unlock(&l->lock);
+}
+
+bool learner_exam(struct learner *l, struct cells_report *out)
+{
+    pthread_mutex_lock(&l->lock);
+    *out = l->report;
+    pthread_mutex_unlock(&l->lock);
+    return out->exams > 0;
 }
 
 void learner_look(struct learner *l)
@@ -95,6 +107,21 @@ static int show_busy(struct learner *l, struct err *e)
     return p ? published_swap(l->common.published, p, at, score, e) : ERR_MEMORY;
 }
 
+/* What guards against forgetting: the exam by cells, and rehearsal. */
+static int learner_memory(struct learner *l, const struct policy *start, struct err *e)
+{
+    const struct online_cfg *o = &l->cfg.online;
+    const struct policy *shipped = l->cfg.shipped ? l->cfg.shipped : start;
+    int links = o->exam_links > 4 ? o->exam_links + o->exam_links % 2 : 4;
+    struct cells_cfg c = {links, o->exam_margin, o->seed};
+    if (o->exam_links) l->common.cells = cells_new(&c, shipped, e);
+    if (o->exam_links && !l->common.cells) return ERR_MEMORY;
+    /* the emulated viewers choose among as many levels as an observation has */
+    int rows = start->cfg.actions == FEAT_LEVELS ? (int)(o->rehearse * o->batch) : 0;
+    if (rows) l->common.rehearsal = rehearsal_new(shipped, l->layout, rows, o->seed, e);
+    return rows && !l->common.rehearsal ? ERR_MEMORY : 0;
+}
+
 struct learner *learner_new(const struct learner_cfg *cfg, const struct policy *start,
                             const void *state, size_t state_n, bool *fresh,
                             struct published *published, const struct bus *bus,
@@ -126,7 +153,7 @@ struct learner *learner_new(const struct learner_cfg *cfg, const struct policy *
     l->common.announce = cfg->announce;
     l->common.ctx = cfg->announce_ctx;
     l->common.exam = exam_new(&start->cfg, e);
-    if (!l->common.exam) goto fail;
+    if (!l->common.exam || learner_memory(l, start, e)) goto fail;
     if (training_start(&l->common, &cfg->online, start, e)) goto fail;
     l->vitals = vitals_new(l->common.exam, start, e);
     if (!l->vitals) goto fail;
@@ -152,6 +179,20 @@ void learner_free(struct learner *l)
     free(l->obs);
     pthread_mutex_destroy(&l->lock);
     free(l);
+}
+
+/* The link of a trajectory: for the exam and for rehearsal in turn, never for both. */
+static void learner_record(struct learner *l, const struct traj *t)
+{
+    struct training *c = &l->common;
+    if (!c->cells && !c->rehearsal) return;
+    struct trace *link = rehearsal_link(t);
+    if (!link) return;
+    bool exam = c->cells && (!c->rehearsal || l->links++ % 3 == 0);
+    if (exam)
+        cells_record(c->cells, link);
+    else
+        rehearsal_record(c->rehearsal, link);
 }
 
 static void add(struct learner *l)
@@ -191,7 +232,8 @@ static void add(struct learner *l)
         if (others->self) others->teach(others->self, &o, t->place);
         return;
     }
-    (void)online_add(l->common.online, &o); /* refused ones are counted */
+    /* refused ones are counted */
+    if (!online_add(l->common.online, &o)) learner_record(l, t);
 }
 
 void learner_reset_gates(struct learner *l)
@@ -299,6 +341,9 @@ static int take_turn(struct learner *l, double wait_s, double now, struct err *e
             if (failed) rc = failed;
             learner_look(l);
             if (!failed) learner_note(l, CURVE_UPDATE, now);
+        } else if (rc == ONLINE_HELD) {
+            learner_note(l, CURVE_HELD, now);
+            rc = 0;
         } else if (rc == ERR_NUMERIC) {
             learner_note(l, CURVE_ROLLBACK, now);
             err_set(e, ERR_NUMERIC,

@@ -22,6 +22,7 @@
 #include "learn/ckpt.h"
 #include "learn/online.h"
 #include "serve/learner/bus.h"
+#include "serve/learner/cells.h"
 #include "serve/learner/curve.h"
 #include "serve/learner/published.h"
 #include "serve/learner/vitals.h"
@@ -44,6 +45,8 @@ struct learner_others {
 struct learner_cfg {
     struct online_cfg online;
     const char *ckpt_path; /* NULL: nothing is kept; borrowed */
+    const struct policy
+        *shipped; /* the measure of the exam by cells; NULL: start. Copied */
     struct learner_others others;
     struct curve
         *curve; /* takes a point of every update and version; borrowed, may be NULL */
@@ -97,6 +100,9 @@ void learner_vitals(struct learner *l, struct vitals_stats *out);
 /* Measures the current weights, about 10 ms, so a start does not include it. For the thread that takes
  * turns. */
 void learner_look(struct learner *l);
+
+/* The last exam by cells. false: there was none. */
+bool learner_exam(struct learner *l, struct cells_report *out);
 
 /* ---- any thread ---- */
 

@@ -27,6 +27,22 @@ const struct figure learner_figures[] = {
      ROW(dropped_client)},
     {"abrd_learner_bounded_steps_total", NULL, FIGURE_COUNTER,
      "Steps whose advantage was cut to the bound.", ROW(bounded)},
+    {"abrd_learner_exams_total", NULL, FIGURE_COUNTER,
+     "Updates by verdict of the exam by cells.", ROW(judged.better), .label = "verdict",
+     .word = "better"},
+    {"abrd_learner_exams_total", NULL, FIGURE_COUNTER, NULL, ROW(judged.held),
+     .label = "verdict", .word = "even"},
+    {"abrd_learner_exams_total", NULL, FIGURE_COUNTER, NULL, ROW(judged.worse),
+     .label = "verdict", .word = "worse"},
+    {"abrd_learner_exams_total", NULL, FIGURE_COUNTER, NULL, ROW(judged.fallen),
+     .label = "verdict", .word = "fallen"},
+    {"abrd_learner_returned_total", NULL, FIGURE_COUNTER,
+     "Number of times that learning returned to the published weights.",
+     ROW(judged.returned)},
+    {"abrd_learner_holding", NULL, FIGURE_GAUGE,
+     "Updates since the published weights that are held.", ROW(judged.holding)},
+    {"abrd_learner_rehearsed_steps_total", NULL, FIGURE_COUNTER,
+     "Emulated steps that joined updates.", ROW(judged.rehearsed)},
     {0}};
 
 /* While there was no update these have no value. */

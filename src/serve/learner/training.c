@@ -7,16 +7,48 @@ static double training_check(void *ctx, const struct policy *p)
     return exam_score(ctx, p);
 }
 
+static enum online_verdict training_judge(void *cells, const struct policy *challenger)
+{
+    static const enum online_verdict of[] = {
+        [CELLS_WORSE] = ONLINE_WORSE,
+        [CELLS_EVEN] = ONLINE_EVEN,
+        [CELLS_BETTER] = ONLINE_BETTER,
+        [CELLS_FALLEN] = ONLINE_FALLEN,
+    };
+    return of[cells_judge(cells, challenger)];
+}
+
+static void training_promote(void *cells)
+{
+    cells_promote(cells);
+}
+
+static void training_replace(void *cells, const struct policy *p)
+{
+    cells_champion(cells, p);
+}
+
 int training_start(struct training *t, const struct online_cfg *cfg,
                    const struct policy *start, struct err *e)
 {
     t->online = online_new(cfg, start, training_check, t->exam, e);
-    return t->online ? 0 : ERR_MEMORY;
+    if (!t->online) return ERR_MEMORY;
+    if (t->rehearsal) online_rehearse(t->online, rehearsal_collect, t->rehearsal);
+    if (!t->cells) return 0;
+    const struct online_judge judge = {.self = t->cells,
+                                       .judge = training_judge,
+                                       .publish = training_promote,
+                                       .replace = training_replace,
+                                       .home = cells_shipped(t->cells)};
+    online_judge(t->online, &judge);
+    return 0;
 }
 
 void training_release(struct training *t)
 {
     online_free(t->online);
+    rehearsal_free(t->rehearsal);
+    cells_free(t->cells);
     exam_free(t->exam);
 }
 

@@ -10,16 +10,20 @@
 #define SERVE_TRAINING_H
 
 #include "learn/online.h"
+#include "serve/learner/cells.h"
 #include "serve/learner/exam.h"
 #include "serve/learner/published.h"
+#include "serve/learner/rehearsal.h"
 
 /* Called with each new version before it is published. */
 typedef int training_announce(void *ctx, const struct policy *p, double now, double score,
                               struct err *e);
 
 struct training {
-    struct online *online; /* owned */
-    struct exam *exam;     /* owned: training_release */
+    struct online *online;       /* owned */
+    struct exam *exam;           /* owned: training_release */
+    struct cells *cells;         /* owned; NULL: no exam by cells */
+    struct rehearsal *rehearsal; /* owned; NULL: none */
     struct published *published;
     training_announce *announce; /* may be NULL */
     void *ctx;
@@ -27,14 +31,14 @@ struct training {
     bool unpublished; /* online has newer weights than published */
 };
 
-/* t->exam and t->published are set. Continues from `start` (copied). */
+/* t->exam, t->published and perhaps cells and rehearsal are set. Continues from `start` (copied). */
 int training_start(struct training *t, const struct online_cfg *cfg,
                    const struct policy *start, struct err *e)
     __attribute__((warn_unused_result));
 void training_release(struct training *t);
 
 /* An update if a batch is full, and its publication. 1: new weights, though perhaps unpublished:
- * then *failed says why; 0: not enough steps; ERR_NUMERIC: rolled back. */
+ * then *failed says why; 0: not enough steps; ONLINE_HELD; ERR_NUMERIC: rolled back. */
 int training_update(struct training *t, double now, int *failed, struct err *e);
 int training_publish(struct training *t, double now, struct err *e)
     __attribute__((warn_unused_result));

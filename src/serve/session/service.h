@@ -440,6 +440,9 @@ extern const struct figure service_figures[], service_profile_figures[],
 
 struct curve_point;
 /* At most max points of the learner's curve after number `after`, oldest first; returns how many (curve.h). */
+/* The last exam by cells. false: there was none. */
+struct cells_report;
+bool service_exam(struct cells_report *out, struct service *s);
 int service_curve(struct curve_point *out, int max, struct service *s, uint64_t after);
 
 /* Starts the threads of learner, store and clock. A caller without them (emulate, tests) takes their

@@ -9,6 +9,7 @@
 #include "base/bytes.h"
 #include "learn/ckpt.h"
 #include "serve/learner/bus_local.h"
+#include "serve/learner/cells.h"
 #include "serve/learner/curve.h"
 
 enum { BUS_SLOTS = 1024 };            /* trajectories waiting for the learner */
@@ -112,6 +113,18 @@ static void store_start(struct service *s)
     published_put(s->published, w);
 }
 
+/* The weights of --policy, for the exam of a learner that continues from a checkpoint. NULL: they are gone,
+ * or of another configuration; the checkpoint is then the measure. */
+static struct policy *shipped_policy(const struct service *s, const struct policy *p)
+{
+    struct policy *shipped =
+        s->cfg.policy_path ? ckpt_load(s->cfg.policy_path, NULL, NULL, NULL, NULL) : NULL;
+    if (shipped && policy_cfg_same_mixture(&shipped->cfg, &p->cfg) && !shipped->added)
+        return shipped;
+    policy_free(shipped);
+    return NULL;
+}
+
 /* Loads the weights, and creates the learner that continues from them. */
 int service_open_policy(struct service *s, struct err *e)
 {
@@ -135,7 +148,8 @@ int service_open_policy(struct service *s, struct err *e)
                              .ckpt_path = s->folder.lock >= 0 ? s->folder.policy : NULL,
                              .announce = store_version,
                              .announce_ctx = s};
-    struct policy *published = NULL;
+    struct policy *published = NULL, *shipped = state ? shipped_policy(s, p) : NULL;
+    lc.shipped = shipped;
     int rc = choose_version(s, p, state != NULL, e);
     if (rc) goto out;
     /* the number that the API shows, not that of the file */
@@ -164,6 +178,7 @@ int service_open_policy(struct service *s, struct err *e)
             s->cfg.log, LOG_WARN, "learner",
             "the checkpoint's optimiser has another configuration: it starts again");
 out:
+    policy_free(shipped);
     policy_free(p);
     free(meta);
     free(state);
@@ -378,6 +393,11 @@ void service_stats(struct service_stats *out, struct service *s)
     out->actor_busy = packed_actor_busy(w->packed);
     out->critic_busy = packed_critic_busy(w->packed);
     published_put(s->published, w);
+}
+
+bool service_exam(struct cells_report *out, struct service *s)
+{
+    return s->learner && learner_exam(s->learner, out);
 }
 
 int service_curve(struct curve_point *out, int max, struct service *s, uint64_t after)

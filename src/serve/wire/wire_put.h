@@ -35,7 +35,9 @@ void wire_put_stats(struct emit *o, const struct service_stats *s,
 /* The member "learner" of an open object. */
 void wire_put_learner(struct emit *o, const struct online_stats *l);
 /* For dashboards (wire_put_watch.c): the learner's curve; the plasticity of each expert. */
-void wire_put_curve(struct emit *o, const struct curve_point *p, int n);
+/* exam NULL: there was none */
+void wire_put_curve(struct emit *o, const struct curve_point *p, int n,
+                    const struct cells_report *exam);
 void wire_put_plasticity(struct emit *o, const struct vitals_stats *v);
 /* Data of events: an answer or a reward with its session. */
 void wire_put_decision_event(struct emit *o, const char *session, const struct answer *a);

@@ -1,6 +1,7 @@
 /* Data for dashboards next to the figures. */
 #include "wire_put_priv.h"
 
+#include "serve/learner/cells.h"
 #include "serve/learner/learner_figures.h"
 
 static void put_update(struct emit *o, const struct curve_update *u)
@@ -45,7 +46,64 @@ static void put_point(struct emit *o, const struct curve_point *p)
     emit_close(o, '}');
 }
 
-void wire_put_curve(struct emit *o, const struct curve_point *p, int n)
+static const char *group_name(int g)
+{
+    return g < CELLS_KINDS ? cells_kind_name(g) : qoe_profiles[g - CELLS_KINDS].name;
+}
+
+static void put_group(struct emit *o, const struct cells_group *g, int number)
+{
+    emit_open(o, '{');
+    put_string(o, number < CELLS_KINDS ? "links_of" : "profile", group_name(number));
+    put_u64(o, "links", (uint64_t)g->links);
+    put_double(o, "loss", (double)g->loss);
+    put_double(o, "loss_bound", (double)g->loss_bound);
+    put_double(o, "gain", (double)g->gain);
+    put_bool(o, "worse", g->worse);
+    emit_close(o, '}');
+}
+
+static void put_cell(struct emit *o, const struct cells_row *c)
+{
+    emit_open(o, '{');
+    put_string(o, "profile", qoe_profiles[c->profile].name);
+    put_string(o, "links_of", cells_kind_name(c->kind));
+    put_u64(o, "links", (uint64_t)c->links);
+    put_string(o, "why", cells_why_name((enum cells_why)c->why));
+    put_double(o, "shipped", (double)c->shipped);
+    put_double(o, "champion", (double)c->champion);
+    put_double(o, "challenger", (double)c->challenger);
+    put_double(o, "loss", (double)c->loss);
+    put_double(o, "loss_bound", (double)c->loss_bound);
+    put_double(o, "gain", (double)c->gain);
+    emit_close(o, '}');
+}
+
+static void put_exam(struct emit *o, const struct cells_report *r)
+{
+    emit_key(o, "exam");
+    emit_open(o, '{');
+    put_string(o, "verdict", cells_verdict_name(r->verdict));
+    put_u64(o, "exams", r->exams);
+    put_u64(o, "sessions", r->sessions);
+    put_u64(o, "recorded_links", (uint64_t)r->recorded);
+    put_u64(o, "worse_cells", (uint64_t)r->worse);
+    if (r->better >= 0) put_string(o, "better_in", group_name(r->better));
+    emit_key(o, "groups");
+    emit_open(o, '[');
+    for (int g = 0; g < CELLS_GROUPS; g++)
+        if (r->group[g].links) put_group(o, &r->group[g], g);
+    emit_close(o, ']');
+    emit_key(o, "cells");
+    emit_open(o, '[');
+    for (int i = 0; i < r->n; i++)
+        put_cell(o, &r->row[i]);
+    emit_close(o, ']');
+    emit_close(o, '}');
+}
+
+void wire_put_curve(struct emit *o, const struct curve_point *p, int n,
+                    const struct cells_report *exam)
 {
     emit_open(o, '{');
     emit_key(o, "updates");
@@ -53,6 +111,7 @@ void wire_put_curve(struct emit *o, const struct curve_point *p, int n)
     for (int i = 0; i < n; i++)
         put_point(o, &p[i]);
     emit_close(o, ']');
+    if (exam) put_exam(o, exam);
     emit_close(o, '}');
 }
 

@@ -38,6 +38,8 @@ static void rig_begin(struct rig *r)
     r->start = ckpt_load(r->files.policy, NULL, NULL, NULL, NULL);
     r->start->version = 5;
     r->cfg = (struct learner_cfg){.online = online_cfg_default(), .ckpt_path = r->path};
+    r->cfg.online.rehearse = r->cfg.online.exam_links =
+        0; /* random weights learn at random */
     r->cfg.online.batch = 480;
     r->cfg.online.capacity = 2000;
     ck_assert_int_eq(bus_local_init(&r->bus, 32, NULL), 0);
@@ -476,7 +478,8 @@ START_TEST(viewers_teach_the_service)
     f.cfg.online.ppo.lr = 1e-3;
     f.cfg.online.ppo.critic_lr = 1e-3;
     f.cfg.online.ppo.target_kl = 0;
-    f.cfg.online.tolerance = 0.5; /* the exam has tests of its own */
+    f.cfg.online.tolerance = 0.5; /* the exams have tests of their own */
+    f.cfg.online.rehearse = f.cfg.online.exam_links = 0;
     served_start(&f);
 
     struct corpus *c = corpus_generate("3g-commute", 8, 320, 1, NULL);
