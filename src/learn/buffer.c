@@ -12,7 +12,8 @@ struct buffer {
     int capacity, n, cuts;
     size_t dim;
     float *obs, *logp, *reward, *value, *boot, *advantage, *target, *cut_obs, *scratch;
-    uint64_t *client;
+    uint64_t *client, *source, *sorted; /* sorted: scratch */
+    float *weight;
     uint32_t *mask;
     int *action, *tag, *cut_row; /* cut_row[i]: the step that cut_obs row i follows */
     uint8_t *last;
@@ -44,9 +45,12 @@ struct buffer *buffer_new(int capacity, int obs_dim, struct err *e)
     b->last = calloc(n, sizeof *b->last);
     b->scratch = calloc(n, sizeof *b->scratch);
     b->client = calloc(n, sizeof *b->client);
+    b->source = calloc(n, sizeof *b->source);
+    b->sorted = calloc(n, sizeof *b->sorted);
+    b->weight = calloc(n, sizeof *b->weight);
     if (b->obs && b->cut_obs && b->logp && b->reward && b->value && b->boot &&
         b->advantage && b->target && b->mask && b->action && b->tag && b->cut_row &&
-        b->last && b->scratch && b->client)
+        b->last && b->scratch && b->client && b->source && b->sorted && b->weight)
         return b;
 
 failed:
@@ -58,10 +62,10 @@ failed:
 void buffer_free(struct buffer *b)
 {
     if (!b) return;
-    void *const arrays[] = {b->obs,  b->cut_obs, b->logp,      b->reward,  b->value,
-                            b->boot, b->mask,    b->advantage, b->target,  b->action,
-                            b->tag,  b->cut_row, b->last,      b->scratch, b->client,
-                            b->q,    b->prob,    b->shown};
+    void *const arrays[] = {
+        b->obs,       b->cut_obs, b->logp,   b->reward, b->value,   b->boot, b->mask,
+        b->advantage, b->target,  b->action, b->tag,    b->cut_row, b->last, b->scratch,
+        b->client,    b->source,  b->sorted, b->weight, b->q,       b->prob, b->shown};
     for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++)
         free(arrays[i]);
     free(b);
@@ -81,6 +85,8 @@ int buffer_add(struct buffer *b, const struct online_trajectory *t)
     for (size_t i = 0; i < n; i++) {
         b->tag[at + i] = t->tag;
         b->client[at + i] = t->client;
+        b->source[at + i] = t->source;
+        b->weight[at + i] = 1.0f;
         b->last[at + i] = i == n - 1;
         b->boot[at + i] = 0.0f;
     }
@@ -134,6 +140,8 @@ int buffer_join(struct buffer *b, const struct ppo_batch *rows)
     memcpy(b->mask + at, rows->mask, n * sizeof *b->mask);
     memcpy(b->action + at, rows->action, n * sizeof *b->action);
     memcpy(b->tag + at, rows->tag, n * sizeof *b->tag);
+    for (size_t i = 0; i < n; i++)
+        b->weight[at + i] = 1.0f;
     memcpy(b->logp + at, rows->logp, n * sizeof *b->logp);
     memcpy(b->advantage + at, rows->advantage, n * sizeof *b->advantage);
     memcpy(b->target + at, rows->target, n * sizeof *b->target);
@@ -173,6 +181,74 @@ int buffer_bound(struct buffer *b, double sigmas)
     return bound_advantages(b->advantage, b->target, b->tag, b->n, sigmas, b->scratch);
 }
 
+static int ascending_source(const void *a, const void *b)
+{
+    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+    return (x > y) - (x < y);
+}
+
+/* One source among the sorted ones: its rows begin at *at; returns their number. */
+static int source_run(const struct buffer *b, int at)
+{
+    int n = 1;
+    while (at + n < b->n && b->sorted[at + n] == b->sorted[at])
+        n++;
+    return n;
+}
+
+static void sort_sources(struct buffer *b)
+{
+    memcpy(b->sorted, b->source, (size_t)b->n * sizeof *b->sorted);
+    qsort(b->sorted, (size_t)b->n, sizeof *b->sorted, ascending_source);
+}
+
+static void weigh_source(struct buffer *b, uint64_t source, float weight)
+{
+    for (int i = 0; i < b->n; i++)
+        if (b->source[i] == source) b->weight[i] = weight;
+}
+
+int buffer_weigh(struct buffer *b, int most)
+{
+    int bounded = 0;
+    sort_sources(b);
+    for (int at = 0, n; at < b->n; at += n) {
+        n = source_run(b, at);
+        if (!b->sorted[at] || n <= most) continue;
+        weigh_source(b, b->sorted[at], (float)most / (float)n);
+        bounded++;
+    }
+    return bounded;
+}
+
+uint64_t buffer_suspect(const struct buffer *b)
+{
+    uint64_t suspect = 0;
+    double worst = 0;
+    for (int at = 0, n; at < b->n; at += n) {
+        n = source_run(b, at);
+        uint64_t source = b->sorted[at];
+        if (!source || n > b->n / 2) continue;
+        double sum = 0;
+        bool excluded = false;
+        for (int i = 0; i < b->n; i++) {
+            if (b->source[i] != source) continue;
+            double a = (double)b->advantage[i];
+            sum += (double)b->weight[i] * a * a;
+            excluded = b->weight[i] <= 0.0f;
+        }
+        if (excluded || sum <= worst) continue;
+        worst = sum;
+        suspect = source;
+    }
+    return suspect;
+}
+
+void buffer_exclude(struct buffer *b, uint64_t source)
+{
+    weigh_source(b, source, 0.0f);
+}
+
 int buffer_client(const struct buffer *b, uint64_t client)
 {
     int n = 0;
@@ -195,6 +271,7 @@ void buffer_batch(struct ppo_batch *out, const struct buffer *b)
         .target = b->target,
         .q = b->joined ? b->q : NULL,
         .prob = b->joined ? b->prob : NULL,
+        .weight = b->weight,
         .shown = b->joined ? b->shown : NULL,
     };
 }

@@ -21,6 +21,13 @@ void buffer_free(struct buffer *b);
 /* 0, or ERR_FULL: *t was not added. */
 int buffer_add(struct buffer *b, const struct online_trajectory *t);
 int buffer_steps(const struct buffer *b);
+/* The steps of one source weigh at most `most` steps together; source 0 is unknown and not bounded. Returns
+ * the number of sources that were bounded. */
+int buffer_weigh(struct buffer *b, int most);
+/* After buffer_weigh: the source with the largest weighted sum of squared advantages, of those with at
+ * most half of the steps; 0: none. Its steps, with weight 0: */
+uint64_t buffer_suspect(const struct buffer *b);
+void buffer_exclude(struct buffer *b, uint64_t source);
 /* Room for the rows of buffer_join. */
 int buffer_join_init(struct buffer *b, int actions, struct err *e)
     __attribute__((warn_unused_result));

@@ -32,7 +32,7 @@ struct online {
     struct bars bars;
     struct policy *champion; /* published; of use while updates are held */
     struct online_judge judge;
-    int refused; /* WORSE in a row */
+    int refused; /* batches in a row that were rolled back */
     online_collect *collect;
     void *collect_ctx;
     int *chosen[2]; /* by the actor before and after an update */
@@ -48,6 +48,8 @@ struct online_cfg online_cfg_default(void)
         .tolerance = 0.03,
         .sigmas = 10,
         .client_max = 128,
+        .source_share = .1,
+        .retries = 2,
         .quarantine = 10,
         .rehearse = 2,
         .anchor = .05,
@@ -356,7 +358,6 @@ static void roll_back(struct online *o)
     ppo_undo(o->ppo, o->kept_state);
     memcpy(o->disabled, o->kept_disabled, sizeof o->disabled);
     set_busy(o);
-    o->stats.rollbacks++;
 }
 
 void online_rehearse(struct online *o, online_collect *collect, void *ctx)
@@ -435,7 +436,6 @@ static int online_decide(struct online *o)
     enum online_verdict v = o->judge.judge(o->judge.self, o->policy);
     /* decisions must see an expert that is disabled, or enabled again */
     if (v == ONLINE_EVEN && !same_busy(o->policy, champion)) v = ONLINE_BETTER;
-    o->refused = v == ONLINE_WORSE ? o->refused + 1 : 0;
     switch (v) {
     case ONLINE_BETTER:
         j->better++;
@@ -452,6 +452,48 @@ static int online_decide(struct online *o)
     return ERR_NUMERIC;
 }
 
+/* One update with the weights that the steps have now. ERR_NUMERIC: rolled back. */
+static int online_try(struct online *o, const struct ppo_batch *batch)
+{
+    uint64_t quarantines = o->stats.quarantines;
+    bool routes = !o->policy->added; /* a frozen router changes no row */
+    if (routes) gate_choose(o->chosen[0], o->policy->actor, batch->obs, batch->n);
+    int rc = ppo_update(o->ppo, batch, &o->stats.last);
+    if (o->stats.last.shift_tag >= 0) o->stats.shifts++;
+    count_down_disabled(o);
+    bool kept = restore_failed_experts(o, rc);
+    set_busy(o);
+    kept = kept && check_passes(o);
+    if (kept && routes) count_rerouted(o, batch);
+    o->share = ppo_share(o->ppo);
+    int done = kept ? online_decide(o) : ERR_NUMERIC;
+    if (done != ERR_NUMERIC) return done;
+    roll_back(o);
+    o->stats.quarantines = quarantines;
+    return ERR_NUMERIC;
+}
+
+/* A refused update is made again without the most suspicious source. */
+static int online_retry(struct online *o, const struct ppo_batch *batch)
+{
+    struct online_judged *j = &o->stats.judged;
+    uint64_t refused = j->worse;
+    int done = online_try(o, batch);
+    for (int i = 0; i < o->cfg.retries && done == ERR_NUMERIC && j->worse > refused;
+         i++) {
+        uint64_t suspect = buffer_suspect(o->buffer);
+        if (!suspect) break;
+        buffer_exclude(o->buffer, suspect);
+        j->retried++;
+        refused = j->worse;
+        done = online_try(o, batch);
+        if (done == ERR_NUMERIC) continue;
+        j->rescued++;
+        j->excluded = suspect;
+    }
+    return done;
+}
+
 int online_update(struct online *o)
 {
     if (!online_ready(o)) return 0;
@@ -459,33 +501,21 @@ int online_update(struct online *o)
     buffer_advantages(o->buffer, online_value, o, o->cfg.ppo.gamma, o->cfg.ppo.lambda);
     if (o->cfg.sigmas > 0)
         o->stats.bounded += (uint64_t)buffer_bound(o->buffer, o->cfg.sigmas);
+    int most = (int)ceil(o->cfg.source_share * buffer_steps(o->buffer));
+    o->stats.judged.sources_bounded += (uint64_t)buffer_weigh(o->buffer, most);
     join_rehearsal(o);
     buffer_batch(&batch, o->buffer);
-
     online_keep(o);
-    uint64_t quarantines = o->stats.quarantines;
-    bool routes = !o->policy->added; /* a frozen router changes no row */
-    if (routes) gate_choose(o->chosen[0], o->policy->actor, batch.obs, batch.n);
-    int rc = ppo_update(o->ppo, &batch, &o->stats.last);
-    if (o->stats.last.shift_tag >= 0) o->stats.shifts++;
-    count_down_disabled(o);
-    bool kept = restore_failed_experts(o, rc);
-    set_busy(o);
-    kept = kept && check_passes(o);
-    if (kept && routes) count_rerouted(o, &batch);
+    int done = online_retry(o, &batch);
     buffer_clear(o->buffer);
-    o->share = ppo_share(o->ppo);
-    int done = kept ? online_decide(o) : ERR_NUMERIC;
-    if (done != ERR_NUMERIC) return done;
-    roll_back(o);
+    if (done == ERR_NUMERIC) o->stats.rollbacks++;
+    o->refused = done == ERR_NUMERIC ? o->refused + 1 : 0;
     if (o->refused >= o->cfg.hold) {
         drop_held(o);
         o->refused = 0;
     }
-    o->stats.quarantines = quarantines;
-    return ERR_NUMERIC;
+    return done;
 }
-
 void online_gate_reset(struct online *o)
 {
     ppo_gate_reset(o->ppo);

@@ -17,6 +17,11 @@
  * steps. The check is the third: however many clients lie, no policy more than `tolerance` below the
  * best is published.
  *
+ * Sources. Sessions cost nothing, so a client that opens many is bounded by its source (an address, by a
+ * keyed hash): its steps weigh at most source_share of a batch. If the judge refuses an update, it is
+ * made again without the source that has the largest share of the squared advantages, at most `retries`
+ * times. So honest viewers' steps are not lost with those of a liar.
+ *
  * Failure of single experts. If an update leaves single experts not finite (ppo_nonfinite, or their
  * weights), these get back their weights and moments, and are busy for the next `quarantine` updates
  * (mix.h: no row is routed to them, they do not learn). The other experts keep what they learned. The
@@ -57,8 +62,10 @@ struct online_cfg {
     int max_age;  /* versions */
     double
         tolerance; /* 0.03: share of the best check score, whose size counts as at least 0.1 */
-    double sigmas;   /* 10, as real stalls are far from the median, too; 0: no cut */
-    int client_max;  /* 128: steps of one client in a batch; 0: no limit */
+    double sigmas;       /* 10, as real stalls are far from the median, too; 0: no cut */
+    int client_max;      /* 128: steps of one client in a batch; 0: no limit */
+    double source_share; /* 0.1: largest weight of one source in a batch; 1: no bound */
+    int retries;     /* 2: of a refused update, each without the most suspicious source */
     int quarantine;  /* updates */
     double rehearse; /* emulated steps for each of a batch (online_rehearse); 0: none */
     double
@@ -80,7 +87,8 @@ struct online_trajectory {
     const int *action;
     const float *logp, *reward; /* reward already scaled */
     int tag;
-    uint64_t client;       /* its sender; 0: unknown, without a limit */
+    uint64_t client;       /* its session; 0: unknown, without a limit */
+    uint64_t source;       /* its address, as a keyed hash; 0: unknown, without a bound */
     uint64_t version;      /* oldest policy version among the steps */
     bool truncated;        /* cut: bootstrap from last_obs; else terminal */
     const float *last_obs; /* (obs_dim) when truncated */
@@ -107,7 +115,10 @@ struct online_stats {
         uint64_t better, held, worse, returned,
             fallen;         /* verdicts; holds that ended in vain */
         uint64_t rehearsed; /* emulated steps */
-        int holding;        /* updates since the published weights */
+        uint64_t sources_bounded, retried,
+            rescued;       /* retries; those that were not refused */
+        uint64_t excluded; /* the source of the last rescue */
+        int holding;       /* updates since the published weights */
     } judged;
 };
 

@@ -34,6 +34,14 @@ const struct field online_fields[] = {
      "largest loss against the shipped policy in any cell of the exam, at its upper "
      "bound",
      ROW(exam_margin), .lo = 0, .hi = 10},
+    {"source-share", "SHARE",
+     "largest weight of one client address in an update; 1: no bound, for installations "
+     "that see all viewers with one address",
+     ROW(source_share), .lo = 0.001, .hi = 1},
+    {"retries", "N",
+     "number of times that a refused update is made again, each time without the most "
+     "suspicious address",
+     ROW(retries), .lo = 0, .hi = 10, .flags = FIELD_ADVANCED},
     {"hold", "N",
      "updates that may be held while they are nowhere better; then learning returns to "
      "the published weights",

@@ -5,6 +5,7 @@
 #include "support/alloc.h"
 
 #include <check.h>
+#include <math.h>
 #include <stdlib.h>
 
 enum { DIM = 2 };
@@ -112,4 +113,90 @@ START_TEST(memory_runs_out)
 }
 END_TEST
 
-SUITE(learn_buffer, returns_by_hand, values_come_in_blocks, memory_runs_out);
+static void add_from(struct buffer *b, uint64_t source, float reward)
+{
+    static const float obs[] = {10, 0, 20, 0, 30, 0, 8, 0};
+    float rewards[] = {reward, reward, reward};
+    struct online_trajectory t = three(obs, false);
+    t.reward = rewards;
+    t.source = source;
+    ck_assert_int_eq(buffer_add(b, &t), 0);
+}
+
+/* 7 sends six steps, 9 three, and three are of nobody known. */
+START_TEST(a_source_weighs_no_more_than_its_share)
+{
+    struct buffer *b = buffer_new(32, DIM, NULL);
+    int calls = 0;
+    add_from(b, 7, 1);
+    add_from(b, 0, 2);
+    add_from(b, 9, 900);
+    add_from(b, 7, 1);
+    buffer_advantages(b, first_entry, &calls, .5, 1);
+    ck_assert_int_eq(buffer_weigh(b, 3), 1);
+    struct ppo_batch batch;
+    buffer_batch(&batch, b);
+    for (int i = 0; i < batch.n; i++)
+        ck_assert_float_eq(batch.weight[i], i < 3 || i >= 9 ? .5f : 1.0f);
+
+    ck_assert_uint_eq(buffer_suspect(b), 9); /* extreme, and not most of all */
+    buffer_exclude(b, 9);
+    for (int i = 0; i < batch.n; i++)
+        ck_assert_float_eq(batch.weight[i], i < 3 || i >= 9 ? .5f : i < 6 ? 1.0f : 0.0f);
+    ck_assert_uint_eq(buffer_suspect(b), 7);
+    buffer_exclude(b, 7);
+    ck_assert_uint_eq(buffer_suspect(b), 0); /* what nobody sent is nobody's fault */
+    buffer_clear(b);
+    add_from(b, 9, 1);
+    buffer_advantages(b, first_entry, &calls, .5, 1);
+    ck_assert_int_eq(buffer_weigh(b, 3), 0);
+    buffer_batch(&batch, b);
+    ck_assert_float_eq(batch.weight[0], 1.0f);
+    buffer_free(b);
+}
+END_TEST
+
+/* Rows that are joined count in one batch, and have what viewers' rows have not. */
+START_TEST(emulated_rows_join_one_batch)
+{
+    struct buffer *b = buffer_new(6, DIM, NULL);
+    ck_assert_int_eq(buffer_join_init(b, 2, NULL), 0);
+    int calls = 0;
+    add_from(b, 0, 1);
+    buffer_advantages(b, first_entry, &calls, .5, 1);
+    static const float obs[] = {1, 2, 3, 4}, logp[] = {-1, -2}, a[] = {5, 6},
+                       q[] = {1, 2, 3, 4};
+    static const uint32_t mask[] = {3, 3};
+    static const int action[] = {1, 0}, tag[] = {11, 12};
+    struct ppo_batch rows = {.n = 2,
+                             .obs = obs,
+                             .mask = mask,
+                             .action = action,
+                             .tag = tag,
+                             .logp = logp,
+                             .advantage = a,
+                             .target = a,
+                             .q = q,
+                             .prob = q};
+    ck_assert_int_eq(buffer_join(b, &rows), 0);
+    ck_assert_int_eq(buffer_steps(b), 3);
+    struct ppo_batch batch;
+    buffer_batch(&batch, b);
+    ck_assert_int_eq(batch.n, 5);
+    ck_assert(isnan(batch.q[5]) && isnan(batch.shown[9]));
+    ck_assert_float_eq(batch.q[6], 1);
+    ck_assert_float_eq(batch.advantage[4], 6);
+    ck_assert_int_eq(batch.tag[4], 12);
+    ck_assert_int_eq(buffer_join(b, &rows), ERR_FULL);
+    buffer_clear(b);
+    add_from(b, 0, 1);
+    buffer_batch(&batch, b);
+    ck_assert_int_eq(batch.n, 3);
+    ck_assert_ptr_null(batch.q);
+    buffer_free(b);
+}
+END_TEST
+
+SUITE(learn_buffer, returns_by_hand, values_come_in_blocks,
+      a_source_weighs_no_more_than_its_share, emulated_rows_join_one_batch,
+      memory_runs_out);

@@ -471,8 +471,127 @@ START_TEST(memory)
 }
 END_TEST
 
-SUITE_WITHIN(learn_online, 60, improves, rolls_back_on_nan, rolls_back_on_a_worse_check,
-             old_trajectories_are_dropped, a_full_buffer_drops,
-             scores_may_fall_by_a_share, one_client_gives_no_more_than_its_part,
+/* A judge that says what it is told, and remembers what it was asked. */
+struct told {
+    enum online_verdict says[8];
+    int asked, published, replaced;
+    uint32_t challenger; /* the last one */
+};
+
+static enum online_verdict told_judge(void *self, const struct policy *p)
+{
+    struct told *t = self;
+    t->challenger = policy_crc32(p);
+    return t->says[t->asked++];
+}
+
+static void told_publish(void *self)
+{
+    ((struct told *)self)->published++;
+}
+
+static void told_replace(void *self, const struct policy *p)
+{
+    (void)p;
+    ((struct told *)self)->replaced++;
+}
+
+static int one_batch(struct online *o, struct viewer *v, const struct policy *p,
+                     uint64_t source)
+{
+    while (!online_ready(o)) {
+        struct online_trajectory t = watch(v, p);
+        t.version = p->version;
+        t.source = source ? source + (uint64_t)online_buffered(o) / 60 : 0;
+        ck_assert_int_eq(online_add(o, &t), 0);
+    }
+    return online_update(o);
+}
+
+static struct online *judged(const struct online_cfg *c, struct policy *p,
+                             struct told *told)
+{
+    struct online *o = start(c, p, NULL, NULL);
+    const struct online_judge judge = {told, told_judge, told_publish, told_replace, p};
+    online_judge(o, &judge);
+    return o;
+}
+
+START_TEST(what_is_better_nowhere_is_held_and_then_dropped)
+{
+    struct policy *p = make_policy();
+    struct online_cfg c = small();
+    struct told told = {.says = {ONLINE_EVEN, ONLINE_EVEN, ONLINE_BETTER, ONLINE_EVEN,
+                                 ONLINE_EVEN, ONLINE_EVEN, ONLINE_FALLEN}};
+    c.hold = 3;
+    struct online *o = judged(&c, p, &told);
+    struct viewer v;
+    viewer_init(&v, p, 1);
+    uint32_t first = policy_crc32(p);
+    for (int i = 0; i < 2; i++) {
+        ck_assert_int_eq(one_batch(o, &v, online_policy(o), 0), ONLINE_HELD);
+        ck_assert_uint_ne(told.challenger, first);
+        ck_assert_uint_eq(policy_crc32(online_policy(o)), first); /* the champion stays */
+    }
+    ck_assert_int_eq(one_batch(o, &v, online_policy(o), 0), 1);
+    uint32_t second = policy_crc32(online_policy(o));
+    ck_assert_uint_eq(second, told.challenger);
+    ck_assert_uint_eq(policy_version(online_policy(o)), 1);
+    for (int i = 0; i < 3; i++)
+        ck_assert_int_eq(one_batch(o, &v, online_policy(o), 0), ONLINE_HELD);
+    ck_assert_uint_eq(policy_crc32(online_policy(o)), second);
+    struct online_stats s;
+    online_stats(o, &s);
+    ck_assert_int_eq(s.judged.holding, 0); /* the third one was too many */
+    ck_assert_uint_eq(s.judged.returned, 1);
+    ck_assert_int_eq(one_batch(o, &v, online_policy(o), 0),
+                     1); /* back to the beginning */
+    ck_assert_uint_eq(policy_crc32(online_policy(o)), first);
+    ck_assert_uint_eq(policy_version(online_policy(o)), 2);
+    ck_assert_int_eq(told.published, 1);
+    ck_assert_int_eq(told.replaced, 2);
+    viewer_release(&v);
+    online_free(o);
+    policy_free(p);
+}
+END_TEST
+
+/* Three sources; the update that is refused is made again with two. */
+START_TEST(a_refused_update_is_made_again_without_the_suspect)
+{
+    struct policy *p = make_policy();
+    struct online_cfg c = small();
+    c.source_share = 1;
+    struct told told = {
+        .says = {ONLINE_WORSE, ONLINE_BETTER, ONLINE_WORSE, ONLINE_WORSE, ONLINE_WORSE}};
+    struct online *o = judged(&c, p, &told);
+    struct viewer v;
+    viewer_init(&v, p, 1);
+    struct online_stats s;
+    ck_assert_int_eq(one_batch(o, &v, online_policy(o), 40), 1);
+    online_stats(o, &s);
+    ck_assert_int_eq(told.asked, 2);
+    ck_assert_uint_eq(s.judged.rescued, 1);
+    ck_assert_uint_eq(s.rollbacks, 0);
+    ck_assert(s.judged.excluded >= 40 && s.judged.excluded <= 43);
+
+    uint32_t before = policy_crc32(online_policy(o));
+    ck_assert_int_eq(one_batch(o, &v, online_policy(o), 40), ERR_NUMERIC);
+    online_stats(o, &s);
+    ck_assert_int_eq(told.asked, 5); /* and without two sources; no further */
+    ck_assert_uint_eq(s.rollbacks, 1);
+    ck_assert_uint_eq(s.judged.rescued, 1);
+    ck_assert_uint_eq(policy_crc32(online_policy(o)), before);
+    viewer_release(&v);
+    online_free(o);
+    policy_free(p);
+}
+END_TEST
+
+SUITE_WITHIN(learn_online, 60, what_is_better_nowhere_is_held_and_then_dropped,
+             a_refused_update_is_made_again_without_the_suspect, improves,
+             rolls_back_on_nan, rolls_back_on_a_worse_check, old_trajectories_are_dropped,
+             a_full_buffer_drops, scores_may_fall_by_a_share,
+             one_client_gives_no_more_than_its_part,
              what_is_claimed_weighs_no_more_than_a_bound, state_round_trip,
              another_exam_moves_the_bar, memory);

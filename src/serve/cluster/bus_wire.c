@@ -11,9 +11,10 @@
 #include "serve/session/limits.h"
 
 enum {
-    FORM_TRAJ = 6,  /* the newest form of a trajectory */
-    FORM_LONG = 5,  /* the first with more than LEVELS_SHORT levels */
-    FORM_UNITS = 3, /* the first with points, all weights and ceilings */
+    FORM_TRAJ = 8,   /* the newest form of a trajectory */
+    FORM_SOURCE = 7, /* the first with the source */
+    FORM_LONG = 5,   /* the first with more than LEVELS_SHORT levels */
+    FORM_UNITS = 3,  /* the first with points, all weights and ceilings */
     LEVELS_SHORT = 12,
     FORM_COMMON = 2,
     NOTE_BYTES = 80,
@@ -63,6 +64,10 @@ static void pass_head(struct pack *p, struct traj *t, struct bus_wire_id *id, in
     pack_u64(p, &id->number);
     pack_u64(p, &t->key);
     pack_u64(p, &t->client);
+    if (form >= FORM_SOURCE)
+        pack_u64(p, &t->source);
+    else if (!p->writing)
+        t->source = 0;
     if (has_added(form))
         pack_u64(p, &t->added_id);
     else
@@ -174,7 +179,9 @@ size_t bus_wire_put_traj(void *out, const struct traj *t, struct bus_wire_id id)
 {
     unsigned char *body = (unsigned char *)out + ENVELOPE_HEAD;
     struct pack p = pack_writer(body, BUS_WIRE_TRAJ_MAX - ENVELOPE_HEAD);
-    int form = t->view.levels > LEVELS_SHORT ? FORM_LONG : FORM_UNITS;
+    int form = t->source                       ? FORM_SOURCE
+               : t->view.levels > LEVELS_SHORT ? FORM_LONG
+                                               : FORM_UNITS;
     form += t->added_id != 0;
     pass_traj(&p, (struct traj *)(uintptr_t)t, &id, form); /* which a writer only reads */
     assert(p.ok);

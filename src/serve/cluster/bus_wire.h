@@ -4,7 +4,8 @@
  * the learner counts each one once (dedup.h). A step of six levels takes about 70 bytes, 85 if the
  * quality of its chunk is known. Forms 1 and 2, of older nodes, have no quality and only the papers'
  * weights; they are read and not written. So are common settings of form 1. Ladders of more than 12
- * levels travel in forms 5 and 6, which older learners refuse.
+ * levels travel in forms 5 and 6, and trajectories with a source in forms 7 and 8. Older learners refuse
+ * these, so the node that learns is upgraded first.
  *
  * Weights are a note, the state of the de-duplication (dedup.h) and a checkpoint without optimiser
  * (learn/ckpt.h), which has a checksum of its own. The note says in which term a learner published
@@ -23,7 +24,7 @@
 
 /* The longest trajectory: TRAJ_STEPS + 1 steps of VIEW_LEVELS. */
 #define BUS_WIRE_TRAJ_MAX \
-    (ENVELOPE_HEAD + 340 + 16 * VIEW_LEVELS + (TRAJ_STEPS + 1) * (49 + 6 * VIEW_LEVELS))
+    (ENVELOPE_HEAD + 348 + 16 * VIEW_LEVELS + (TRAJ_STEPS + 1) * (49 + 6 * VIEW_LEVELS))
 #define BUS_WIRE_NAME 64
 
 /* Which trajectory. */

@@ -219,6 +219,7 @@ static void add(struct learner *l)
                                   .reward = l->reward,
                                   .tag = t->tag,
                                   .client = t->client,
+                                  .source = t->source,
                                   .version = oldest,
                                   .truncated = t->truncated};
     if (t->truncated) {

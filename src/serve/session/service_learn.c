@@ -208,12 +208,25 @@ bool service_learning(struct service *s)
     return s->learner && (!s->peers || s->peers->leads(s->peers->self));
 }
 
+/* An update that only passed without the steps of one address names it by its keyed hash. */
+static void log_rescue(struct service *s)
+{
+    struct online_stats l;
+    learner_stats(s->learner, &l);
+    if (l.judged.rescued == s->rescued) return;
+    s->rescued = l.judged.rescued;
+    log_event(s->cfg.log, LOG_WARN, "learner",
+              "an update passed the exam only without the steps of client %016llx",
+              (unsigned long long)l.judged.excluded);
+}
+
 /* One turn of the learner. A rolled-back update is only logged and returned. */
 int service_turn(struct service *s, double wait_s, struct err *e)
 {
     struct err why = {0};
     bool logged = !learner_published(s->learner); /* a retry of the last turn */
     int rc = learner_turn(s->learner, wait_s, service_now(s), &why);
+    log_rescue(s);
     if (rc == 1) {
         const struct weights *w = published_get(s->published);
         log_event(s->cfg.log, LOG_INFO, "policy", "version %llu, check %.4f",

@@ -195,6 +195,7 @@ static void emit_trajectory(const struct track *t, const struct steps *p, int n,
     c->has_traj = true;
     j->key = row->key;
     memcpy(&j->client, row->id, sizeof j->client);
+    j->source = row->from;
     j->tag = row->tag;
     j->added_id = j->place = 0;
     j->truncated = truncated;

@@ -63,6 +63,8 @@ struct traj {
         added_id; /* of those experts in a cluster, as tags differ among nodes; 0: none */
     uint64_t place;  /* position in the stream; 0: not from a stream */
     uint64_t client; /* id of the session */
+    uint64_t
+        source; /* keyed hash of the client's address, different on each node; 0: unknown */
     bool truncated;
     int n;
     struct view

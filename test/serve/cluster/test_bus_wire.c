@@ -68,6 +68,27 @@ TEST(whose_experts_it_is_for_travels_in_a_form_of_its_own)
     ck_assert_int_lt(bus_wire_get_traj(&got, &id, bytes, size, NULL), 0);
 }
 
+/* Whoever may teach is bounded by address on the learner, too. */
+TEST(the_source_travels_in_a_form_of_its_own)
+{
+    struct bus_wire_id id;
+    for (int added = 0; added < 2; added++) {
+        trajs_make(&sent, 5, added ? 20 : 6, 10, true);
+        sent.added_id = added ? 77 : 0;
+        sent.source = 0xfedcba9876543210;
+        size_t size = bus_wire_put_traj(bytes, &sent, (struct bus_wire_id){9, 1});
+        ck_assert_uint_eq(bytes_get_u16(bytes + 10), 7 + added);
+        memset(&got, 0xa5, sizeof got);
+        ck_assert_int_eq(bus_wire_get_traj(&got, &id, bytes, size, NULL), 0);
+        ck_assert_uint_eq(got.source, sent.source);
+    }
+    sent.source = sent.added_id = 0;
+    size_t size = bus_wire_put_traj(bytes, &sent, (struct bus_wire_id){9, 1});
+    memset(&got, 0xa5, sizeof got);
+    ck_assert_int_eq(bus_wire_get_traj(&got, &id, bytes, size, NULL), 0);
+    ck_assert_uint_eq(got.source, 0);
+}
+
 /* Nodes and learners of before know 12 levels: what is longer has a form that they refuse as newer. */
 TEST(a_long_ladder_travels_in_a_form_of_its_own)
 {
@@ -142,10 +163,10 @@ TEST(a_newer_form_and_another_kind_are_told)
     struct err e = {0};
     trajs_make(&sent, 3, 6, 10, true);
     size_t size = bus_wire_put_traj(bytes, &sent, (struct bus_wire_id){9, 1});
-    bytes_put_u16(bytes + 10, 7);
+    bytes_put_u16(bytes + 10, 9);
     ck_assert_int_eq(bus_wire_get_traj(&got, &id, bytes, size, &e), ERR_RANGE);
     ck_assert_str_eq(
-        e.detail, "is a trajectory of form 7; this abrd reads forms 1 to 6: upgrade it");
+        e.detail, "is a trajectory of form 9; this abrd reads forms 1 to 8: upgrade it");
 
     struct bus_wire_heartbeat b;
     e = (struct err){0};
@@ -306,6 +327,6 @@ TEST(profiles_travel_with_their_own_ceilings)
 SUITE(serve_cluster_bus_wire, the_learner_sees_the_same_trajectory,
       a_long_ladder_travels_in_a_form_of_its_own, profiles_travel_with_their_own_ceilings,
       whose_experts_it_is_for_travels_in_a_form_of_its_own,
-      a_damaged_trajectory_is_refused, a_trajectory_without_a_step_is_refused,
-      a_newer_form_and_another_kind_are_told, weights_bring_their_note,
-      what_is_common_comes_back, a_heartbeat_comes_back);
+      the_source_travels_in_a_form_of_its_own, a_damaged_trajectory_is_refused,
+      a_trajectory_without_a_step_is_refused, a_newer_form_and_another_kind_are_told,
+      weights_bring_their_note, what_is_common_comes_back, a_heartbeat_comes_back);
