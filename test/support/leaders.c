@@ -82,6 +82,7 @@ void leaders_begin(struct leaders *r, const char *name, int hidden)
     lc.online.batch = 64;
     lc.online.capacity = 64 + TRAJ_STEPS;
     lc.online.tolerance = 1e9;
+    lc.online.rehearse = lc.online.exam_links = 0;
     bool fresh;
     r->learner = learner_new(&lc, p, NULL, 0, &fresh, r->published, &r->bus, NULL);
     ck_assert_ptr_nonnull(r->learner);
