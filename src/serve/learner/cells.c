@@ -148,6 +148,7 @@ struct cells *cells_new(const struct cells_cfg *cfg, const struct policy *shippe
     return c;
 
 fail:
+    err_set(e, ERR_MEMORY, "no memory for the learner's emulation");
     cells_free(c);
     return NULL;
 }

@@ -110,6 +110,7 @@ struct rehearsal *rehearsal_new(const struct policy *shipped, enum feat_layout l
     return r;
 
 fail:
+    err_set(e, ERR_MEMORY, "no memory for the learner's emulation");
     rehearsal_free(r);
     return NULL;
 }
