@@ -6,16 +6,21 @@
  * @module abrd/caution
  */
 
-const KAPPA = 1, WEIGHT_MAX = 3, MARGIN = 0.15;
+import { spreadOf } from './forecast.js';
+
+const KAPPA = 1, WEIGHT_MAX = 3;
+/** Margins by kind of link, and the spreads of the forecast where the second and the third begin. */
+const MARGINS = [0.05, 0.1, 0.15], KINDS = [0.15, 0.4];
 
 /**
  * @param {import('./view.js').View} view
  * @returns {import('./view.js').View} with a larger weight of stalls; the view itself without a ceiling
  */
 export function cautious(view) {
-    const { qoe, stalledS, playedS, lambda } = view;
+    const { qoe, stalledS, playedS, lambda, rates } = view;
     if (!(qoe.stallRatioMax > 0)) return view;
     const above = stalledS - qoe.stallRatioMax * (stalledS + playedS);
     const weight = Math.min((1 + lambda) * (1 + KAPPA * Math.max(above, 0)), WEIGHT_MAX);
-    return { ...view, margin: MARGIN, qoe: { ...qoe, stall: qoe.stall * weight } };
+    const spread = spreadOf(rates), margin = rates.length ? MARGINS[KINDS.filter(from => spread >= from).length] : 0;
+    return { ...view, margin, qoe: { ...qoe, stall: qoe.stall * weight } };
 }

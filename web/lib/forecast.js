@@ -30,7 +30,8 @@ export function harmonic(rates, end) {
     return (end - from) / sum;
 }
 
-function spreadOf(rates) {
+/** Deviation of the logarithms of a history; NaN if it is empty. */
+export function spreadOf(rates) {
     const n = rates.length, logs = rates.map(rate => Math.log(Math.max(rate, 1e-3)));
     const mean = logs.reduce((a, x) => a + x, 0) / n, square = logs.reduce((a, x) => a + x * x, 0) / n;
     return Math.sqrt(Math.max(square - mean * mean, 0) + UNSEEN[n] ** 2);

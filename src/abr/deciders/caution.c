@@ -9,6 +9,8 @@ static const double CALM = 0.15, UNEVEN = 0.4; /* spread of the forecast, below 
 static const double STEP = 0.02, MARGIN_MIN = -0.5, MARGIN_MAX = 2;
 static const double RATE = 0.02, KAPPA = 1; /* per second above the ceiling */
 
+const double caution_margins[CAUTION_LINKS] = {0.05, 0.1, 0.15};
+
 const char *const caution_link_names[CAUTION_LINKS + 1] = {"calm", "uneven", "volatile",
                                                            NULL};
 
@@ -55,8 +57,8 @@ void caution_apply(struct view *v, const struct caution_links *links,
                    const struct caution_stalls *stalls)
 {
     if (!(v->qoe.stall_ratio_max > 0)) return;
-    int kind = links ? caution_link(v) : -1;
-    v->margin = CAUTION_MARGIN + (kind >= 0 ? links->margin[kind] : 0);
+    int kind = caution_link(v);
+    if (kind >= 0) v->margin = caution_margins[kind] + (links ? links->margin[kind] : 0);
     double above_s = v->stalled_s - v->qoe.stall_ratio_max * (v->stalled_s + v->played_s);
     double lambda = stalls ? stalls->lambda : 0;
     double weight = (1 + lambda) * (1 + KAPPA * fmax(above_s, 0));

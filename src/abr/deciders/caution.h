@@ -11,7 +11,9 @@
  * n is that quantile. missed is 1 when the download was slower than n exp(- margin), else 0. Plans take all
  * quantiles times exp(- margin) (plan.h). Over a long time the share of misses approaches 1/6 for any
  * sequence of links, as long as the margin stays within its bounds. That is a statement about all downloads
- * of a kind together, not about one viewer. Viewers with a ceiling get CAUTION_MARGIN in addition.
+ * of a kind together, not about one viewer. Viewers with a ceiling get caution_margins of the
+ * kind in addition: chosen on training links, where more of it on calm links costs quality and saves no
+ * stalls.
  *
  * Stall weight. While a stall ratio is above its ceiling, stalls cost more in decisions (a multiplier of
  * the constraint, as in dual ascent). The policy is conditioned on the weights, so this needs no training:
@@ -38,9 +40,11 @@
 
 #define CAUTION_LINKS 3
 #define CAUTION_MISSES (1.0 / 6)
-#define CAUTION_MARGIN 0.15
 #define CAUTION_LAMBDA_MAX 2.0
 #define CAUTION_WEIGHT_MAX 3.0
+
+/* Of viewers with a ceiling, by kind of link. */
+extern const double caution_margins[CAUTION_LINKS];
 
 /* "calm", "uneven", "volatile"; ends with NULL. */
 extern const char *const caution_link_names[CAUTION_LINKS + 1];

@@ -125,11 +125,22 @@ TEST(what_a_session_stalled_counts)
     is = v;
     caution_apply(&is, NULL, &s);
     ck_assert_double_eq_tol(is.qoe.mu_stall, CAUTION_WEIGHT_MAX * mu, 1e-9);
-    ck_assert_double_eq(is.margin, CAUTION_MARGIN);
+    ck_assert_double_eq(is.margin, caution_margins[0]);
     struct caution_links c = {.margin = {.25, .5, .75}};
     is = v;
     caution_apply(&is, &c, &s);
-    ck_assert_double_eq(is.margin, CAUTION_MARGIN + .25);
+    ck_assert_double_eq(is.margin, caution_margins[0] + .25);
+    for (int i = 0; i < CAUTION_LINKS; i++) {
+        static const double s_of[] = {0, .3, 2};
+        is = spread(s_of[i]);
+        is.qoe = qoe_find("standard")->qoe;
+        caution_apply(&is, NULL, NULL);
+        ck_assert_double_eq(is.margin, caution_margins[i]);
+    }
+    is = made_view(6); /* nothing was measured */
+    is.qoe = qoe_find("standard")->qoe;
+    caution_apply(&is, &c, NULL);
+    ck_assert_double_eq(is.margin, 0);
 }
 
 TEST(the_papers_viewers_stay_as_they_are)
