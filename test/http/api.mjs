@@ -409,6 +409,7 @@ await test('health, readiness, metrics, pages', async () => {
     await call(304, 'GET', '/{page}', { page: '' }, undefined, { 'If-None-Match': page.headers.get('etag') });
     assert.equal((await call(200, 'GET', '/{page}', { page: 'openapi.json' })).json.openapi, '3.1.0');
     await call(404, 'GET', '/{page}', { page: 'nothing.html' });
+    await call(308, 'GET', '/{page}', { page: 'docs' }); // the rendered manual (make web)
     await call(200, 'GET', '/demo/links');
     await call(404, 'GET', '/demo/{link}/{viewer}/{file}', { link: 'no-such-link', viewer: 'v', file: 'x.m4s' });
     await call(400, 'GET', '/demo/{link}/{viewer}/{file}', { link: '.x', viewer: 'v', file: 'x.m4s' });
