@@ -30,7 +30,12 @@ struct online {
     int32_t disabled[2][MIX_EXPERTS_MAX]; /* updates for which an expert stays busy */
     int32_t kept_disabled[2][MIX_EXPERTS_MAX];
     struct bars bars;
+    struct kept_bars {
+        struct bars bars;
+        double current; /* stats.check_best */
+    } kept_bars;
     struct policy *champion; /* published; of use while updates are held */
+    struct kept_bars champion_bars;
     struct online_judge judge;
     int refused; /* batches in a row that were rolled back */
     online_collect *collect;
@@ -344,9 +349,22 @@ static void count_down_disabled(struct online *o)
             if (o->disabled[w][k] > 0) o->disabled[w][k]--;
 }
 
+/* Weights that are not published raise no bar: it could not be met again. */
+static struct kept_bars bars_get(const struct online *o)
+{
+    return (struct kept_bars){o->bars, o->stats.check_best};
+}
+
+static void bars_put(struct online *o, const struct kept_bars *kept)
+{
+    o->bars = kept->bars;
+    o->stats.check_best = kept->current;
+}
+
 static void online_keep(struct online *o)
 {
     policy_copy(o->kept, o->policy);
+    o->kept_bars = bars_get(o);
     ppo_state_get(o->ppo, o->kept_state);
     memcpy(o->kept_disabled, o->disabled, sizeof o->disabled);
 }
@@ -355,6 +373,7 @@ static void online_keep(struct online *o)
 static void roll_back(struct online *o)
 {
     policy_copy(o->policy, o->kept);
+    bars_put(o, &o->kept_bars);
     ppo_undo(o->ppo, o->kept_state);
     memcpy(o->disabled, o->kept_disabled, sizeof o->disabled);
     set_busy(o);
@@ -390,6 +409,7 @@ static void drop_held(struct online *o)
 {
     if (!o->stats.judged.holding) return;
     policy_copy(o->policy, o->champion);
+    bars_put(o, &o->champion_bars);
     set_busy(o);
     o->stats.judged.holding = 0;
     o->stats.judged.returned++;
@@ -412,6 +432,7 @@ static int online_go_home(struct online *o)
     o->policy->version = version;
     set_busy(o);
     o->stats.judged.fallen++;
+    if (o->check) online_examine(o); /* the champion's bar may be too high for these */
     o->judge.replace(o->judge.self, o->policy);
     return online_publish(o);
 }
@@ -419,7 +440,10 @@ static int online_go_home(struct online *o)
 static int online_hold(struct online *o)
 {
     struct online_judged *j = &o->stats.judged;
-    if (!j->holding) policy_copy(o->champion, o->kept);
+    if (!j->holding) {
+        policy_copy(o->champion, o->kept);
+        o->champion_bars = o->kept_bars;
+    }
     j->held++;
     if (++j->holding >= o->cfg.hold) drop_held(o);
     return ONLINE_HELD;

@@ -556,6 +556,50 @@ START_TEST(what_is_better_nowhere_is_held_and_then_dropped)
 }
 END_TEST
 
+static double told_score(void *ctx, const struct policy *p)
+{
+    (void)p;
+    return *(const double *)ctx;
+}
+
+/* The judge refuses, holds in vain, or returns to the first weights: what scored well is not published. */
+START_TEST(weights_that_are_not_published_raise_no_bar)
+{
+    static const struct {
+        enum online_verdict says;
+        double score, bar;
+    } rows[] = {{ONLINE_WORSE, 2, 1},   {ONLINE_EVEN, 2, 2},
+                {ONLINE_EVEN, 2.5, 1},  {ONLINE_EVEN, 2, 2},
+                {ONLINE_WORSE, 3, 2},   {ONLINE_BETTER, 2.5, 2.5},
+                {ONLINE_WORSE, 9, 2.5}, {ONLINE_FALLEN, 2.45, 2.45}};
+    enum { ROWS = sizeof rows / sizeof *rows };
+    struct policy *p = make_policy();
+    struct online_cfg c = small();
+    struct told told = {0};
+    double score = 1;
+    c.hold = 2;
+    c.retries = 0;
+    struct online *o = online_new(&c, p, told_score, &score, NULL);
+    ck_assert_ptr_nonnull(o);
+    const struct online_judge judge = {&told, told_judge, told_publish, told_replace, p};
+    online_judge(o, &judge);
+    struct viewer v;
+    viewer_init(&v, p, 1);
+    for (int i = 0; i < ROWS; i++) {
+        told.says[i] = rows[i].says;
+        score = rows[i].score;
+        ck_assert_int_ne(one_batch(o, &v, online_policy(o), 0), 0);
+        struct online_stats s;
+        online_stats(o, &s);
+        ck_assert_int_eq(told.asked, i + 1);
+        ck_assert_double_eq(s.check_best, rows[i].bar);
+    }
+    viewer_release(&v);
+    online_free(o);
+    policy_free(p);
+}
+END_TEST
+
 /* Three sources; the update that is refused is made again with two. */
 START_TEST(a_refused_update_is_made_again_without_the_suspect)
 {
@@ -588,7 +632,8 @@ START_TEST(a_refused_update_is_made_again_without_the_suspect)
 }
 END_TEST
 
-SUITE_WITHIN(learn_online, 60, what_is_better_nowhere_is_held_and_then_dropped,
+SUITE_WITHIN(learn_online, 60, weights_that_are_not_published_raise_no_bar,
+             what_is_better_nowhere_is_held_and_then_dropped,
              a_refused_update_is_made_again_without_the_suspect, improves,
              rolls_back_on_nan, rolls_back_on_a_worse_check, old_trajectories_are_dropped,
              a_full_buffer_drops, scores_may_fall_by_a_share,
