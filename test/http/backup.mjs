@@ -5,7 +5,7 @@ import { execFile } from 'node:child_process';
 import { existsSync, readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { ABRD, Daemon, done, folder, test, until } from './lib/daemon.mjs';
+import { ABRD, Daemon, PUBLISH_ALL, done, folder, test, until } from './lib/daemon.mjs';
 import { crowd, missing } from './lib/viewers.mjs';
 
 const run = promisify(execFile);
@@ -14,7 +14,7 @@ const data = join(folder, 'data'), to = join(folder, 'copy');
 const WINDOW_MS = 1500;
 
 const start = dir => Daemon.start(['--data', dir, '--explore', '1', '--batch', '64', '--checkpoint', '1',
-    '--open-rate', '0', '--session-rate', '0', '--address-rate', '0']);
+    ...PUBLISH_ALL, '--open-rate', '0', '--session-rate', '0', '--address-rate', '0']);
 const d = await start(data);
 const players = crowd(d, 8);
 let report, began;

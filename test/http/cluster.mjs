@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { join } from 'node:path';
-import { ABRD, Daemon, done, folder, lasting, test, until } from './lib/daemon.mjs';
+import { ABRD, Daemon, PUBLISH_ALL, done, folder, lasting, test, until } from './lib/daemon.mjs';
 import { Nats } from './lib/nats.mjs';
 import { freePort } from './lib/tools.mjs';
 
@@ -13,7 +13,8 @@ const nats = await new Nats(await freePort()).start();
 
 function start(role, name, more = []) {
     return Daemon.start(['--role', role, '--bus', nats.url, '--node', name, '--data',
-        join(folder, name), '--explore', '1', '--batch', '32', '--log-level', 'debug', ...more]);
+        join(folder, name), '--explore', '1', '--batch', '32', '--log-level', 'debug',
+        ...PUBLISH_ALL, ...more]);
 }
 
 const ready = async d => (await d.call('GET', '/readyz')).json;

@@ -5,7 +5,7 @@ import { spawnSync } from 'node:child_process';
 import { chmodSync, copyFileSync, existsSync, mkdirSync, readFileSync, rmSync, truncateSync,
     writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { ABRD, Daemon, done, folder, policy, test, until } from './lib/daemon.mjs';
+import { ABRD, Daemon, PUBLISH_ALL, done, folder, policy, test, until } from './lib/daemon.mjs';
 
 const video = { profile: 'live', ladder_kbps: [300, 750, 1200, 1850, 2850, 4300], chunk_s: 4 };
 const outcome = (chunk, level) =>
@@ -197,8 +197,8 @@ await test('a folder that cannot be written is named', async () => {
 /** A folder as a daemon leaves it that has learned and written two checkpoints. */
 async function leave(name) {
     const data = join(folder, name);
-    const d = await new Daemon([...serve, '--data', data, '--batch', '64', '--checkpoint', '0.1'])
-        .ready;
+    const d = await new Daemon([...serve, '--data', data, '--batch', '64', '--checkpoint', '0.1',
+        ...PUBLISH_ALL]).ready;
     const s = (await d.call('POST', '/v1/sessions', video)).json;
     let level = s.level, chunk = 1;
     await until('two checkpoints', async () => {

@@ -7,7 +7,7 @@ import { execFileSync } from 'node:child_process';
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import http from 'node:http';
 import { join } from 'node:path';
-import { ABRD, Daemon, done, folder, policy, test, until } from './lib/daemon.mjs';
+import { ABRD, Daemon, PUBLISH_ALL, done, folder, policy, test, until } from './lib/daemon.mjs';
 import { crc32 } from './lib/tools.mjs';
 import { Core } from '../../web/lib/core.js';
 import { Policy, localPolicy } from '../../web/lib/policy.js';
@@ -246,7 +246,7 @@ function checked(bytes) {
 }
 
 await test('weights that are fetched while new ones are published are whole, and their tag is theirs', async () => {
-    const d = await Daemon.start(['--data', join(folder, 'learns'), '--explore', '1', '--batch', '128']);
+    const d = await Daemon.start(['--data', join(folder, 'learns'), '--explore', '1', '--batch', '128', ...PUBLISH_ALL]);
     const versions = new Map();
     let playing = true;
     const viewers = (async () => {
