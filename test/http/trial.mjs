@@ -96,6 +96,7 @@ await test('kill -9 in the middle of a trial loses no assignment', async () => {
     // every answer is in the store 0.2 s after it, and the history is read behind all of them
     for (const { session } of opened.slice(-8)) await ok(d, 'GET', `/v1/sessions/${session}`);
     const before = flow(await report(d));
+    execFileSync(ABRD, ['backup', where, `${where}-copy`, '--quiet']);
     await d.kill('SIGKILL');
 
     d = await start('--data', where);
@@ -114,6 +115,9 @@ await test('kill -9 in the middle of a trial loses no assignment', async () => {
     const at = again.arms.findIndex(a => a.name === opened[running].arm);
     await ok(d, 'DELETE', `/v1/sessions/${opened[running].session}`, undefined, 204);
     assert.equal((await report(d)).arms[at].analysed, again.arms[at].analysed + 1);
+
+    // a backup continues the trial, too
+    assert.deepEqual(flow(await report(await start('--data', `${where}-copy`))), before);
 });
 
 await test('a guard rail stops a bad arm; promotion and rollback', async () => {

@@ -2,7 +2,7 @@
  *
  *   1  policy.safetensors and .prev
  *   2  abrd.db, as it is at one moment (store_sqlite.h: what it leaves out)
- *   3  grown-*.safetensors, untagged.state, experience.state
+ *   3  grown-*.safetensors, untagged.state, experience.state, trial.state, secret
  *
  * In this order, as a crash would leave them: the store knows every version whose weights are there.
  * If a profile gets or loses experts of its own meanwhile, everything is copied again. The token, the

@@ -86,6 +86,7 @@ TEST(all_that_a_start_needs)
     tmpdir_put(data, "policy.safetensors.prev", "before");
     tmpdir_put(data, "policy.safetensors.bad", "damaged");
     tmpdir_put(data, "untagged.state", "slot");
+    tmpdir_put(data, "trial.state", "trial = spring");
     tmpdir_put(data, "grown-sports.safetensors", "experts");
     tmpdir_put(data, "grown-sports.safetensors.tmp", "half");
     tmpdir_put(data, "token", "secret");
@@ -99,11 +100,12 @@ TEST(all_that_a_start_needs)
     holds("policy.safetensors", "weights");
     holds("policy.safetensors.prev", "before");
     holds("untagged.state", "slot");
+    holds("trial.state", "trial = spring");
     holds("grown-sports.safetensors", "experts");
     ck_assert(!is_there("policy.safetensors.bad") && !is_there("token") &&
               !is_there("lock") && !is_there("grown-sports.safetensors.tmp"));
     ck_assert(!is_there("abrd.db-wal") && !is_there("abrd.db-shm"));
-    ck_assert_int_eq(b.files, 5);
+    ck_assert_int_eq(b.files, 6);
     ck_assert_int_gt(b.bytes, 4096);
     ck_assert_int_eq(b.store.sessions, 2);
     ck_assert_int_eq(b.store.live, 2);
