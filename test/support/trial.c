@@ -104,6 +104,13 @@ double trial_metric(struct trial *t, const char *name)
     return (double)NAN;
 }
 
+double trial_updates(struct trial *t)
+{
+    return trial_metric(t, "abrd_learner_updates_total") +
+           trial_metric(t, "abrd_learner_rollbacks_total") +
+           trial_metric(t, "abrd_learner_exams_total{verdict=\"even\"}");
+}
+
 struct report *trial_report(struct trial *t)
 {
     return t->report;

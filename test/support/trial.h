@@ -40,6 +40,8 @@ struct server *trial_server(struct trial *t);
 /* A value of /metrics by its name with labels as printed: "abrd_store_queue",
  * "abrd_requests_total{code=\"200\"}"; NAN when it is not there. */
 double trial_metric(struct trial *t, const char *name);
+/* Updates so far that the learner published, held or rolled back. */
+double trial_updates(struct trial *t);
 
 struct report *trial_report(struct trial *t);
 

@@ -168,14 +168,12 @@ static struct round play(struct trial *t, const char *learn, double seconds, dou
     struct swarm *s = swarm_open(trial_server(t)->port, PLAYERS);
     struct swarm_result r;
     swarm_run(&r, s, viewers_watch, v, seconds / 2, 0, pace);
-    double before = trial_metric(t, "abrd_learner_updates_total") +
-                    trial_metric(t, "abrd_learner_rollbacks_total");
+    double before = trial_updates(t);
     struct watch w = watch_now(t);
     swarm_run(&r, s, viewers_watch, v, 2 * seconds, 0, pace);
     struct round out = {.p99_ms = r.p99_ms, .max_ms = r.max_ms};
     out.others = watch_others(t, &w);
-    out.updates = trial_metric(t, "abrd_learner_updates_total") +
-                  trial_metric(t, "abrd_learner_rollbacks_total") - before;
+    out.updates = trial_updates(t) - before;
     if (r.refused) bench_fail("a question was refused: %s", r.refusal);
     swarm_close(s);
     return out;

@@ -276,6 +276,7 @@ int main(void)
         cfg.max_sessions = 4 * at_once;
         cfg.explore_share = 1;
         cfg.online.batch = batch;
+        cfg.online.exam_links = 0; /* random weights pass no exam by cells */
         cfg.online.capacity = batch + TRAJ_STEPS;
         cfg.online.seed = seed;
         double first, one, many, other;

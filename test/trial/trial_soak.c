@@ -97,8 +97,7 @@ int main(void)
     int half = quiet + (s.n - quiet) / 2;
     double added = most(s.memory_mb, half, s.n) - most(s.memory_mb, quiet, half);
     double opened = most(s.descriptors, half, s.n) - most(s.descriptors, quiet, half);
-    double updates = trial_metric(t, "abrd_learner_updates_total") +
-                     trial_metric(t, "abrd_learner_rollbacks_total");
+    double updates = trial_updates(t);
 
     struct report *p = trial_report(t);
     report_table(p, "Figures");
