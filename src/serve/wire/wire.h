@@ -8,7 +8,7 @@
  * The bodies (? optional, | either):
  *   open      {ladder_kbps: [..], chunk_s, chunks?, buffer_max_s?, content_id?, key?,
  *              profile? | WEIGHTS?, next_bytes?: [..], next_quality?: [..], quality?: [..],
- *              height?: [..], mode?, viewer?, continues?, buffer_s?, max_kbps?,
+ *              height?: [..], mode?, viewer?, explore?, continues?, buffer_s?, max_kbps?,
  *              throughput_kbps?: [oldest .. newest], download_s?: [..],
  *              labels?: LABELS}
  *   question  {chunk, buffer_s, last?: {chunk, level, bytes, download_s, rebuffer_s},
@@ -23,10 +23,10 @@
  *             | mu: [quality, switch, stall] (+ utility?: linear, log or pamoe), the papers' form
  *   LABELS    {device?, cdn?, country?, app?, network?, experiment?, tenant?} (session/labels.h)
  * mode is decide or observe. viewer names the viewer, in up to 128 bytes (session/viewer.h).
- * Defaults: chunks 0 (live), buffer_max_s 60, each weight 1, utility "linear", chunk 0, last_level -1
- * (none), last_quality that of last_level in `quality` or the curve. key is an integer up to 2^53, or a
- * string of digits for all 64 bits. next_bytes and next_quality may hold null for unknown. Only the
- * newest 8 entries of a history count. max_kbps 0 is no cap.
+ * Defaults: explore true, chunks 0 (live), buffer_max_s 60, each weight 1, utility "linear", chunk 0,
+ * last_level -1 (none), last_quality that of last_level in `quality` or the curve. key is an integer up to
+ * 2^53, or a string of digits for all 64 bits. next_bytes and next_quality may hold null for unknown. Only
+ * the newest 8 entries of a history count. max_kbps 0 is no cap.
  *
  * Errors: ERR_INVALID, ERR_RANGE with e->field the path: "last.bytes", "ladder_kbps[3]".
  * Threads: pure functions. */
