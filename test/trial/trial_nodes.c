@@ -21,6 +21,7 @@
 #include "base/stats.h"
 #include "cli/emulate/viewers.h"
 #include "learn/ckpt.h"
+#include "serve/parts.h"
 #include "serve/session/traj.h"
 #include "support/bench.h"
 #include "support/nats.h"
@@ -49,6 +50,13 @@ static struct service_stats stats(struct service *s)
     struct service_stats out;
     service_stats(&out, s);
     return out;
+}
+
+static struct cluster_stats bus_stats(struct service *s)
+{
+    struct parts_stats out;
+    parts_stats(&out, s);
+    return out.cluster;
 }
 
 static double score(const struct cluster *c)
@@ -103,10 +111,12 @@ static bool settled(struct cluster *c)
     struct service_stats l = stats(c->learner);
     for (int i = 0; i < c->n; i++) {
         struct service_stats s = stats(c->node[i]);
-        if (s.cluster.buffered || s.policy_version != l.policy_version) return false;
-        sent += s.cluster.published;
+        struct cluster_stats sender = bus_stats(c->node[i]);
+        if (sender.buffered || s.policy_version != l.policy_version) return false;
+        sent += sender.published;
     }
-    return l.cluster.leading && l.cluster.counted + l.cluster.again >= sent &&
+    struct cluster_stats taker = bus_stats(c->learner);
+    return taker.leading && taker.counted + taker.again >= sent &&
            stats(c->learner).policy_version == l.policy_version;
 }
 
@@ -139,11 +149,13 @@ static struct service *start(struct cluster *c, struct service_cfg *cfg,
                              enum cluster_role role, int number)
 {
     struct err e = {0};
-    cfg->cluster.role = role;
-    cfg->cluster.number = number;
-    cfg->cluster.url = c->server.url;
-    snprintf(cfg->cluster.node, sizeof cfg->cluster.node, "%s%d",
+    struct parts_cfg parts = parts_cfg_default();
+    parts.cluster.role = role;
+    parts.cluster.number = number;
+    parts.cluster.url = c->server.url;
+    snprintf(parts.cluster.node, sizeof parts.cluster.node, "%s%d",
              role == ROLE_LEARN ? "learner" : "node", number);
+    cfg->optional = &parts;
     struct service *s = service_new(cfg, &e);
     if (!s || service_start_threads(s, &e)) bench_fail("%s %s", e.field, e.detail);
     return s;
@@ -199,9 +211,10 @@ static double learned(double *first, int n, uint64_t updates, struct service_cfg
     double last = score(c);
     *first = c->first;
     struct service_stats s = stats(c->learner);
-    if (s.learner.updates != updates || s.cluster.missing)
+    uint64_t missing = bus_stats(c->learner).missing;
+    if (s.learner.updates != updates || missing)
         bench_fail("%llu updates, %llu missing", (unsigned long long)s.learner.updates,
-                   (unsigned long long)s.cluster.missing);
+                   (unsigned long long)missing);
     end(c);
     free(c);
     return last;
