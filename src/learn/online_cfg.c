@@ -14,7 +14,7 @@ const struct field online_fields[] = {
      ROW(ppo.noise_gamma), .lo = 0, .hi = 100, .flags = FIELD_ADVANCED},
     {"tolerance", "SHARE",
      "largest fall of the exam's score below the best one that an update may cause",
-     ROW(tolerance), .lo = 0, .hi = 1e9, .flags = FIELD_ADVANCED},
+     ROW(tolerance), .lo = 0, .hi = 1, .flags = FIELD_ADVANCED},
     {"quarantine", "N",
      "disable an expert for N updates after one of its weights became NaN or infinite",
      ROW(quarantine), .lo = 1, .hi = 1e6, .unit = "updates", .flags = FIELD_ADVANCED},

@@ -10,17 +10,17 @@
 #include <string.h>
 #include <sys/stat.h>
 
-enum { LINES = 4096 };
+enum { LINES = 4096, OPTIONS = 256 };
 
 /* One line for each option, "--port N", in order. */
 struct options {
     int n;
-    char line[128][160];
+    char line[OPTIONS][160];
 };
 
 static void add(struct options *o, const char *text)
 {
-    ck_assert_int_lt(o->n, 128);
+    ck_assert_int_lt(o->n, OPTIONS);
     snprintf(o->line[o->n++], sizeof o->line[0], "%s", text);
 }
 

@@ -47,6 +47,12 @@ void served_begin(struct served *f, bool stored)
     f->cfg.clock_ctx = f;
 }
 
+void served_without_exams(struct served *f)
+{
+    f->cfg.online.rehearse = f->cfg.online.exam_links = 0;
+    f->cfg.online.tolerance = 1; /* the largest that the service takes */
+}
+
 void served_start(struct served *f)
 {
     struct err e = {0};

@@ -26,6 +26,8 @@ struct served {
 void served_begin(struct served *f, bool stored);
 /* A random policy of this seed in f->policy. */
 void served_policy(struct served *f, uint64_t seed);
+/* Publishes what is learned, however it scores: for tests of everything but the exams. */
+void served_without_exams(struct served *f);
 void served_start(struct served *f);
 void served_kill(struct served *f);
 /* The figures of its parts. */

@@ -24,8 +24,7 @@ static void learner(struct served *s)
     s->cfg.explore_share = 1;
     s->cfg.online.batch = 64;
     s->cfg.online.capacity = 64 + 2 * TRAJ_STEPS;
-    s->cfg.online.tolerance = 100; /* whatever is learned here is published */
-    s->cfg.online.rehearse = s->cfg.online.exam_links = 0;
+    served_without_exams(s);
     s->cfg.online.ppo.lr = s->cfg.online.ppo.critic_lr = 3e-3;
     s->cfg.online.ppo.target_kl = 0;
 }

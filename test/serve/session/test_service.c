@@ -266,9 +266,8 @@ static void small_learner(void)
     f.cfg.learn = true;
     f.cfg.explore_share = 1;
     f.cfg.online.batch = 256;
-    f.cfg.online.rehearse = f.cfg.online.exam_links = 0;
     f.cfg.online.capacity = 1024;
-    f.cfg.online.tolerance = 100; /* whatever it learns here is published */
+    served_without_exams(&f);
 }
 
 TEST(weights_and_versions_survive_a_crash_and_a_drain)

@@ -110,8 +110,7 @@ static void on_a_disk(void)
     disk_init(&disk);
     f.cfg.parts.store = disk_part;
     f.cfg.online.batch = 4;
-    f.cfg.online.rehearse = f.cfg.online.exam_links = 0;
-    f.cfg.online.tolerance = 1e9; /* whatever is learned is published */
+    served_without_exams(&f);
     served_start(&f);
 }
 
