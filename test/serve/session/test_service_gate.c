@@ -217,24 +217,28 @@ static void *watch(void *ctx)
     return NULL;
 }
 
-/* A router that prefers expert 2, then 1: the noise below hits the expert in use. */
+/* A router that prefers expert 2, then 1. The bias of each expert's highest level, which no ladder here
+ * has, is near the largest float: ten times that, which the decay below is, overflows. */
 static void one_sided_policy(void)
 {
     struct policy *p = ckpt_load(f.policy, NULL, NULL, NULL, NULL);
-    for (size_t k = 0; k < 3; k++)
+    for (size_t k = 0; k < 3; k++) {
         p->actor->theta[3 * (size_t)p->cfg.obs_dim + k] = 20.0f * (float)k;
+        struct mix_range r = mix_expert(&p->actor->cfg, (int)k);
+        p->actor->theta[r.at + r.n - 1] = 1e38f;
+    }
     p->version = 1;
     ck_assert_int_eq(ckpt_save(f.policy, p, NULL, NULL, 0, NULL), 0);
     policy_free(p);
 }
 
-/* Noise of 1e38 and more makes the trained expert not finite, update by update: first 2, then 1. If
- * only 0 is left the update is rolled back. No answer fails. */
+/* Decay makes the trained expert not finite, update by update: first 2, then 1. If only 0 is left the
+ * update is rolled back. No answer fails. */
 TEST(a_poisoned_expert_is_skipped_under_load)
 {
     one_sided_policy();
     f.cfg.data_dir = NULL;
-    f.cfg.online.ppo.noise_gamma = 1e44;
+    f.cfg.online.ppo.weight_decay = 10;
     f.cfg.online.quarantine = 50;
     served_start(&f);
     pthread_t t[VIEWERS];
