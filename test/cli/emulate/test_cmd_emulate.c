@@ -111,7 +111,7 @@ TEST(lies_do_not_get_out)
 {
     struct program_result r =
         program_run("emulate --viewers 100 --kind volatile-low --learn --explore 1 "
-                    "--liars .3 --lie down --quiet");
+                    "--liars .3 --lie down --exam-links 0 --rehearse 0 --quiet");
     ck_assert_int_eq(r.code, OPT_EXIT_DONE);
     const char *fall = strstr(r.text, "so far: "), *updates = strstr(r.text, "%; ");
     ck_assert_msg(fall && updates, "%s", r.text);
@@ -173,10 +173,10 @@ TEST(older_profiles_do_not_notice_growth)
     char with[2048], without[2048];
     older_rows(with, sizeof with,
                "emulate --profile all --mu 3,1,3 --grow mine --viewers 90 --learn "
-               "--explore 1 --quiet --csv -");
+               "--explore 1 --exam-links 0 --rehearse 0 --quiet --csv -");
     older_rows(without, sizeof without,
                "emulate --profile all --mu 3,1,3 --grow mine --viewers 90 --learn "
-               "--explore 1 --quiet --csv - --silent");
+               "--explore 1 --exam-links 0 --rehearse 0 --quiet --csv - --silent");
     ck_assert_str_eq(with, without);
 }
 
@@ -254,7 +254,7 @@ TEST(settings_of_the_learner_are_used)
 {
     static const char run[] =
         "emulate --learn --explore 1 --batch 512 --quiet --kind lte "
-        "--viewers 30 --noise 0 ";
+        "--viewers 30 --noise 0 --exam-links 0 --rehearse 0 ";
     char still[300], moving[300];
     snprintf(still, sizeof still, "%s--learn-rate 0 --critic-rate 0", run);
     snprintf(moving, sizeof moving, "%s--learn-rate 0.01", run);
