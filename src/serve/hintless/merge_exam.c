@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "abr/deciders/caution.h"
 #include "abr/traces/corpus.h"
 #include "abr/manifests/video.h"
 
@@ -67,7 +68,9 @@ static bool play_link(struct merge_score_sums *sums, struct merge_exam *x,
     for (bool end = false; !end;) {
         struct verdict v;
         bool first = p.view.last_level < 0;
-        if (!decide(&v, weights, d, &p.view, -1)) return false;
+        struct view wary = p.view;
+        caution_apply(&wary, NULL, NULL);
+        if (!decide(&v, weights, d, &wary, -1)) return false;
         end = player_step(&p, v.level, 1);
         if (!first) merge_score_add(sums, qoe, tasks, &p);
     }

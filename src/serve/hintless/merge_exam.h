@@ -7,8 +7,9 @@
  * without a stall. So the bound is absolute and also holds if a mean QoE is near 0. The sets s are
  * generated links (two of every kind in gen_kinds, seed 22) and recorded links (at most
  * MERGE_EXAM_RECORDED of the training part of a folder). A candidate plays every link once, with the
- * decisions of serve/session/decide.h. Its decisions do not depend on the viewer, so one play gives
- * the merit for all profiles.
+ * decisions of serve/session/decide.h. If the hint has a ceiling of stalls, its forecast is lower, as
+ * that of a session (abr/deciders/caution.h). Its decisions do not depend on the viewer, so one play
+ * gives the merit for all profiles.
  *
  * The bound is half of the largest loss that a profile may have, 2 %, as real links differ from the
  * exam's (test/cli/emulate/test_labels.c measures the loss on other links).

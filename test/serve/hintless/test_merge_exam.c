@@ -5,9 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "abr/deciders/caution.h"
 #include "abr/emulator/feat.h"
 #include "abr/emulator/player.h"
 #include "abr/traces/corpus.h"
+#include "learn/ckpt.h"
 #include "support/alloc.h"
 
 static struct policy *p;
@@ -123,6 +125,57 @@ START_TEST(marks_are_those_of_an_independent_twin)
 }
 END_TEST
 
+/* The merit for qoe[1] in sessions of `hint`, on the links of make(1, NULL). */
+static double merit_of(const struct packed *weights, struct decider *d,
+                       const struct qoe *hint, bool wary)
+{
+    struct corpus *c = corpus_generate(NULL, 1, 320, 22, NULL);
+    struct video *video = video_default(NULL);
+    struct merge_score_sums sums = {{0}, {0}};
+    for (int i = 0; i < c->n; i++) {
+        struct emu_world world = {video, c->traces[i], emu_cfg_default()};
+        struct player q;
+        player_start(&q, &world, 1, hint, -1);
+        for (bool end = false; !end;) {
+            bool first = q.view.last_level < 0;
+            struct view v = q.view;
+            if (wary) caution_apply(&v, NULL, NULL);
+            struct verdict got;
+            ck_assert(decide(&got, weights, d, &v, -1));
+            end = player_step(&q, got.level, 1);
+            if (!first) merge_score_add(&sums, qoe, QOE_PAPERS, &q);
+        }
+    }
+    video_free(video);
+    corpus_free(c);
+    return sums.gain[1] / sums.room[1];
+}
+
+/* A service lowers the forecast of sessions with a ceiling, so the exam does as well. */
+START_TEST(decisions_are_as_cautious_as_those_served)
+{
+    struct err e = {0};
+    struct policy *shipped =
+        ckpt_load("deploy/policy/moe.safetensors", NULL, NULL, NULL, &e);
+    ck_assert_msg(shipped != NULL, "%s", e.detail);
+    struct packed *weights = packed_new(&shipped->cfg, NULL);
+    packed_load(weights, shipped);
+    struct decider d;
+    ck_assert_int_eq(decide_init(&d, &shipped->cfg, NULL), 0);
+    struct merge_exam *x = make(1, NULL);
+    struct merge_exam_marks is;
+    struct qoe hint = *qoe_standard();
+    ck_assert_double_gt(hint.stall_ratio_max, 0);
+    ck_assert(merge_exam_play(&is, x, weights, d.layout, &hint, qoe, QOE_PAPERS));
+    double got = is.merit[MERGE_EXAM_GENERATED][1];
+    ck_assert_double_eq_tol(got, merit_of(weights, &d, &hint, true), 1e-12);
+    ck_assert(fabs(got - merit_of(weights, &d, &hint, false)) > 1e-4);
+    merge_exam_free(x);
+    packed_free(weights);
+    policy_free(shipped);
+}
+END_TEST
+
 START_TEST(weights_that_are_not_finite_fail)
 {
     struct merge_exam *x = make(1, NULL);
@@ -176,6 +229,7 @@ Suite *suite_serve_hintless_merge_exam(void)
     tcase_add_checked_fixture(t, setup, teardown);
     tcase_add_test(t, who_loses_most_is_named);
     tcase_add_test(t, marks_are_those_of_an_independent_twin);
+    tcase_add_test(t, decisions_are_as_cautious_as_those_served);
     tcase_add_test(t, weights_that_are_not_finite_fail);
     tcase_add_test(t, what_is_missing_is_told);
     suite_add_tcase(s, t);
