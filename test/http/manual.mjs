@@ -57,7 +57,7 @@ await test('a wrong link, a wrong anchor and a page without a place are found', 
     put('web/docs/a.md', '# A\n\n[x](none.md) [y](b.md#nowhere) [z](b.md#a-b-c)\n');
     put('web/docs/b.md', '# B\n\n## A, `b` [c](a.md)\n');
     put('web/page.css', '');
-    for (const f of ['index.html', 'dashboard.html', 'demo/icon.svg']) put(`web/${f}`, '');
+    for (const f of ['index.html', 'dashboard.html', 'api.html', 'demo/icon.svg']) put(`web/${f}`, '');
     const m = new Manual(root);
     m.write(join(root, 'web/docs'));
     assert.deepEqual(m.dangling, [['web/docs/a.md', 'none.md']]);

@@ -208,7 +208,7 @@ export class Manual {
 <input id="search" type="search" placeholder="Search: option, metric, topic" aria-label="search the manual" autocomplete="off" spellcheck="false">
 <ol id="results" hidden></ol>
 </form>
-<nav class="places" aria-label="pages of the daemon"><a href="../index.html">Demo</a> <a href="../dashboard.html">Dashboard</a></nav>
+<nav class="places" aria-label="pages of the daemon"><a href="../index.html">Demo</a> <a href="../dashboard.html">Dashboard</a> <a href="../api.html">API</a></nav>
 </header>
 <div class="columns">
 <input type="checkbox" id="menu" aria-label="show the contents"><label for="menu">Contents</label>
