@@ -56,7 +56,7 @@ export const now = () => performance.now() / 1000;
 export const sameRate = (a, b) => Math.abs(a - b) < 1e-6 * Math.max(a, b);
 
 /** Whether a later request may succeed after this status; 0: no answer. */
-const passes = status => status < 400 || status > 499 || [408, 429].includes(status);
+const passes = status => !/^4(?!08|29)/.test(status);
 
 let turn = 0;       // counts the chunk boundaries of all players on the page
 const outages = {}; // by server: {turn: boundary of the newest request that failed or NaN, failures, why}
@@ -67,8 +67,8 @@ const outages = {}; // by server: {turn: boundary of the newest request that fai
  */
 export function heightOf(width, height) {
     if (!(height > 0)) return null;
-    const [lines, along] = width > 0 && width < height ? [width, height] : [height, width || 0];
-    return Math.max(lines, Math.round(along * 9 / 16));
+    width ||= height;
+    return Math.max(Math.min(width, height), Math.round(Math.max(width, height) * 9 / 16));
 }
 
 /** The levels of a track if only bitrates and pictures are known: [kbps, width, height] of each. */
@@ -570,7 +570,7 @@ export class Core {
                 mode,
                 viewer: viewer || undefined,
                 labels,
-                ...(explore === false && { explore }),
+                explore,
                 ...this.#nextOf(0),
                 ...this.#cap(),
                 // a source that has had chunks: another period, another ladder, or the daemon has lost the session
