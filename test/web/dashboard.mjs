@@ -7,7 +7,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
 
-import { Roster, Series, errorsOf, grouped, icicle, onPlane, quantile, samples, seen, specialisation, together, watched } from '../../web/dashboard/series.js';
+import { Roster, Series, errorsOf, examined, grouped, icicle, labelsOf, onPlane, quantile, samples, seen, specialisation, together, watched } from '../../web/dashboard/series.js';
 import { leastContrast } from './contrast.mjs';
 import { Daemon, ROOT } from './daemon.mjs';
 import { test, until as waitFor } from './harness.mjs';
@@ -32,9 +32,24 @@ async function seriesTests() {
         assert.deepEqual(grouped(s, 'device').map(p => [p.name, p.rewards]), [['tv', 4]]);
         assert.deepEqual(grouped(s, '').map(p => p.name), ['a']);
         assert.deepEqual(grouped({ profiles: [] }, 'device'), []);
+        const label = (what, value, n) => `abrd_label_${what}_total{label="device",value="${value}"} ${n}\n`;
+        const labels = labelsOf(samples(label('sessions', 'tv', 2) + label('chunks', 'tv', 20) + label('started', 'tv', 2) +
+            label('startup_seconds', 'tv', 3) + label('stall_seconds', 'tv', 5) + label('played_seconds', 'tv', 95) +
+            label('quality_points', 'tv', 1200) + label('switches', 'tv', 19) + label('chunks', 'other', 1) + 'abrd_build_info{version="1"} 1\n'));
+        assert.deepEqual(grouped({ labels }, 'device').map(p => [p.name, p.rewards]), [['tv', 20], ['other', 1]]);
+        assert.deepEqual(seen(labels[0], null, [1]), { median: null, p90: null, mean: 1.5, stalls: 0.05, quality: 60, switches: 12, player: null });
         const http = (code, n) => `abrd_http_requests_total{route="/x",method="GET",code="${code}"} ${n}\n`;
         assert.deepEqual(Object.values(errorsOf(samples(`# HELP x y\n${http(200, 9)}${http(503, 2)}${http(500, 1)}${http(429, 4)}${http(404, 5)}${http(503, 99).replace('/x', '/readyz')}abrd_store_errors_total 7\n`))),
             [3, 4, 5, 7, 0, 0]);
+    });
+
+    await test('dashboard: an exam is listed with what is worse first', () => {
+        const cell = (profile, links_of, why) => ({ profile, links_of, why, links: 24, loss: 0, loss_bound: 0, gain: 0 });
+        const group = (name, worse) => ({ ...name, worse, links: 48, loss: 0.1, loss_bound: 0.2, gain: 0 });
+        const rows = examined({ cells: [cell('news', 'lte', 'fine'), cell('live', 'lte', 'stalls')],
+            groups: [group({ links_of: 'lte' }, false), group({ profile: 'live' }, true)] });
+        assert.deepEqual(rows.map(r => [r.name, r.result, r.worse, r.group]), [['live on lte', 'stalls', true, false],
+            ['live on all', 'worse', true, true], ['all on lte', 'fine', false, true], ['news on lte', 'fine', false, false]]);
     });
 
     await test('dashboard: decisions a second and rewards are differences of counters', () => {
@@ -168,6 +183,14 @@ function wrong(shown, metrics) {
     });
 }
 
+/** The cells of the row of device=tv behind its chunks. */
+function shownOfLabel(metrics) {
+    const of = what => metrics.get(`abrd_label_${what}_total{label="device",value="tv"}`);
+    const stalled = of('stall_seconds'), played = of('played_seconds');
+    return [of('startup_seconds') / of('started'), null, 100 * stalled / (stalled + played), of('quality_points') / of('chunks'),
+        60 * of('switches') / played, null, null].map((v, i) => (Number.isFinite(v) ? v.toFixed([1, 1, 2, 1, 2][i]) : '–'));
+}
+
 async function sameAsMetrics(page, daemon) {
     let off, shown;
     try {
@@ -216,9 +239,9 @@ async function viewers(daemon, n) {
 }
 
 /** One viewer whose buffer is known; his session. */
-async function viewer(daemon, chunks) {
+async function viewer(daemon, chunks, labels) {
     const post = async (where, body) => (await fetch(daemon.url + where, { method: 'POST', body: JSON.stringify(body) })).json();
-    const s = await post('/v1/sessions', { ladder_kbps: [300, 750, 1200, 1850, 2850, 4300], chunk_s: 4, chunks: 30, profile: 'news' });
+    const s = await post('/v1/sessions', { ladder_kbps: [300, 750, 1200, 1850, 2850, 4300], chunk_s: 4, chunks: 30, profile: 'news', labels });
     let { level } = s;
     for (let chunk = 1; chunk <= chunks; chunk++) {
         const last = { chunk: chunk - 1, level, bytes: 400000, download_s: 1.5, rebuffer_s: 0 };
@@ -234,15 +257,17 @@ async function pageTests(browser, daemon) {
 
     await test('dashboard: the numbers shown are those of /metrics', async () => {
         await sameAsMetrics(page, daemon);
-        await viewers(daemon, 90);
+        await viewers(daemon, 120);
         await until(() => page.evaluate(() => window.dashboard.learner.updates.some(u => u.kind !== 'start')), 'an update');
         const shown = await sameAsMetrics(page, daemon);
+        // a refused update may have no score
+        const scored = await page.evaluate(() => window.dashboard.learner.updates.findLast(u => u.learned).score !== null);
         const of = name => shown.filter(s => s.metric.startsWith(name));
         assert.ok(Number(of('abrd_decisions_total')[0].text.replace(/,/g, '')) > 2000);
         for (const [family, least] of Object.entries({ abrd_sessions_live: 1, abrd_policy_version: 2,
             abrd_profile_chunks_total: 4, abrd_profile_stall_seconds_total: 4, abrd_profile_quality_points_total: 4,
             abrd_profile_switches_total: 4, abrd_profile_chunks_by_total: 4, abrd_profile_expert_decisions_total: 4,
-            abrd_learner_updates_total: 1, abrd_learner_rollbacks_total: 1, abrd_learner_check_score: 1, abrd_learner_check_best: 1,
+            abrd_learner_updates_total: 1, abrd_learner_rollbacks_total: 1, abrd_learner_check_score: Number(scored), abrd_learner_check_best: 1,
             abrd_policy_layer_dormant_ratio: 6, abrd_policy_layer_rank_effective: 6, abrd_policy_layer_weight_rms: 12,
             abrd_merge_weight: 2, abrd_untagged_mix: 4, abrd_merge_tree_leaves: 1, abrd_merge_expected: 1 }))
             assert.ok(of(family).length >= least, `${of(family).length} of ${family}`);
@@ -291,6 +316,28 @@ async function pageTests(browser, daemon) {
         assert.match(await page.textContent('#tile-quality'), /^\d+$/);
         await page.selectOption('#range', '');
         await sameAsMetrics(page, daemon);
+    });
+
+    await test('dashboard: viewers by the label of the setting metrics-label', async () => {
+        const { id } = await viewer(daemon, 5, { device: 'tv' });
+        await fetch(`${daemon.url}/v1/sessions/${id}`, { method: 'DELETE' });
+        await until(async () => (await page.locator('#by option').allTextContents()).includes('device'), 'the label');
+        await page.selectOption('#by', 'device');
+        const metrics = await metricsOf(daemon);
+        await until(async () => isDeepStrictEqual(await page.locator('#profiles tr').filter({ hasText: 'tv' }).locator('td').allTextContents(),
+            [`${metrics.get('abrd_label_chunks_total{label="device",value="tv"}')}`, ...shownOfLabel(metrics)]), 'its figures');
+        await page.selectOption('#by', '');
+        await sameAsMetrics(page, daemon);
+    });
+
+    await test('dashboard: the last exam, cell by cell', async () => {
+        await until(async () => {
+            const { exam } = await daemon.get('/v1/policy/updates');
+            return exam && await page.locator('#cells tr').count() === exam.cells.length + exam.groups.length &&
+                (await page.textContent('#exam-note')).startsWith(`Exam ${exam.exams}: `);
+        }, 'every cell on the page');
+        const [row] = await page.locator('#cells tr').evaluateAll(list => list.map(r => [...r.children].map(c => c.textContent)));
+        assert.match(row.slice(2).join(' '), /^(-?\d+\.\d\d ){3}\d+$/);
     });
 
     await test('dashboard: everything is reached by the keyboard and shows it', async () => {
@@ -343,12 +390,12 @@ async function rollbackTest(browser, daemon) {
         page.setDefaultTimeout(120000);
         await page.route('**/v1/policy/updates*', route => route.fulfill({ json: { updates: [
             point(1, 'start', 4, 0.5), point(2, 'rollback', 4, 0.25, { learned }), point(3, 'rollback', 4, null, { learned }),
-            point(4, 'order', 5, 0.5)].filter(u => u.number > Number(new URL(route.request().url()).searchParams.get('after'))) } }));
+            point(4, 'held', 4, 0.5, { learned }), point(5, 'order', 5, 0.5)].filter(u => u.number > Number(new URL(route.request().url()).searchParams.get('after'))) } }));
         await page.goto(`${daemon.url}/dashboard.html`);
-        await until(async () => await page.locator('#versions tr').count() === 4, 'four rows');
+        await until(async () => await page.locator('#versions tr').count() === 5, 'five rows');
         const rows = await page.locator('#versions tr').evaluateAll(list => list.map(r => [r.className, ...[...r.children].map(c => c.textContent)]));
         assert.deepEqual(rows.map(([kind, version, , what, score]) => [kind, version, what, score]), [
-            ['order', '5', 'experts disabled or enabled', '0.5000'], ['rollback', '–', 'rolled back to 4', '–'],
+            ['order', '5', 'experts disabled or enabled', '0.5000'], ['held', '–', 'learned, not published', '0.5000'], ['rollback', '–', 'rolled back to 4', '–'],
             ['rollback', '–', 'rolled back to 4', '0.2500'], ['start', '4', 'start of the daemon', '0.5000']]);
         const colour = kind => page.evaluate(k => getComputedStyle(document.querySelector(`#versions .${k} td`)).color, kind);
         assert.notEqual(await colour('rollback'), await colour('start'));
@@ -509,7 +556,7 @@ async function looksTests(browser, daemon) {
 
 export async function dashboardTests() {
     await seriesTests();
-    const daemon = await new Daemon({ explore: 1, untagged: 'merge', slot: 4 }).start();
+    const daemon = await new Daemon({ explore: 1, untagged: 'merge', slot: 4, 'exam-links': 4, 'source-share': 1, 'metrics-label': 'device' }).start();
     const browser = await launch();
     try {
         await pageTests(browser, daemon);

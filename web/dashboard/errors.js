@@ -1,16 +1,17 @@
 /**
- * errors.js - what goes wrong, from /metrics.
+ * errors.js - what goes wrong, from /metrics; and the figures by label, which only /metrics has.
  *
  * @module dashboard/errors
  */
 import { $ } from '../page.js';
 import { paced } from './daemon.js';
 import { el, number, rows, text } from './dom.js';
-import { errorsOf, samples } from './series.js';
+import { errorsOf, labelsOf, samples } from './series.js';
 
 const EVERY_MS = 5000, MINUTE_MS = 60000;
 
 export class ErrorPanel {
+    labels = []; // labelsOf the newest reading
     #readings = []; // {at, errors}, of the last minute
     #load;
 
@@ -18,7 +19,10 @@ export class ErrorPanel {
     constructor(daemon) {
         this.#load = paced(async () => {
             const metrics = await daemon.text('/metrics');
-            if (metrics !== null) this.#add(performance.now(), errorsOf(samples(metrics)));
+            if (metrics === null) return;
+            const all = samples(metrics);
+            this.labels = labelsOf(all);
+            this.#add(performance.now(), errorsOf(all));
         }, EVERY_MS);
     }
 

@@ -7,6 +7,7 @@ import { $ } from '../page.js';
 import { Chart } from './charts.js';
 import { paced } from './daemon.js';
 import { el, metric, number, rows, sample, text } from './dom.js';
+import { examined } from './series.js';
 
 const KEPT = 512, LISTED = 60;
 
@@ -33,7 +34,17 @@ const WHAT = {
     start: () => 'start of the daemon',
     update: () => 'learned',
     rollback: u => `rolled back to ${u.version}`,
+    held: () => 'learned, not published',
     order: () => 'experts disabled or enabled',
+};
+/** Whether an update put its own weights into use. */
+const isPublished = u => u.kind !== 'rollback' && u.kind !== 'held';
+
+const VERDICTS = {
+    worse: 'the update was refused',
+    even: 'the update is not better yet; it was kept, but not published',
+    better: 'the update was published',
+    fallen: 'the published weights gave way to the shipped ones',
 };
 
 const when = at => {
@@ -61,6 +72,7 @@ export class LearnerPanel {
     /** The daemon may have restarted: its numbers begin again. */
     forget() {
         this.updates = [];
+        this.exam = undefined;
         this.known = false;
         this.#seen = '';
         this.#life++;
@@ -68,7 +80,7 @@ export class LearnerPanel {
 
     show(s) {
         this.stats = s;
-        const now = [s.policy, s.learner.updates, s.learner.rollbacks].join();
+        const now = [s.policy, s.learner.updates, s.learner.rollbacks, s.learner.held].join();
         // after a start the weights are measured with a delay
         if (now !== this.#seen || !this.known) this.#load();
         this.#seen = now;
@@ -81,6 +93,7 @@ export class LearnerPanel {
         if (life !== this.#life) return;
         if (told) {
             this.updates = [...this.updates, ...told.updates].slice(-KEPT);
+            this.exam = told.exam; // the last one
             this.#curves();
             this.#versions();
             this.#cells();
@@ -98,24 +111,31 @@ export class LearnerPanel {
             chart.draw([x, ...how.columns.map(f => this.updates.map(u => f(u)))]);
     }
 
-    /** An update may state `cells`: {kept, gained, lost, which: [names]}. */
+    /** The last exam by cells: worse ones first, then groups, then the other cells. */
     #cells() {
-        const list = this.updates.filter(u => u.cells).slice(-LISTED).reverse();
-        if (!list.length) {
+        const { exam } = this, note = $('exam-note');
+        if (!exam) {
+            text(note, '');
             rows($('cells'), [`none ${this.stats.learning}`], () => el('tr', {}, el('td', { colspan: 6, class: 'empty' }, this.stats.learning ?
-                'Each update plays an exam before it is published. Its kept and gained cells appear here after the first one that states them.' :
+                'Each update plays an exam before it is published. Its cells appear here after the first one.' :
                 'Cells appear here on a daemon that learns; this daemon does not.')));
             return;
         }
-        const lines = rows($('cells'), list.map(u => u.number), () => el('tr', {}, el('th', { scope: 'row' }),
-            el('td', { class: 'words' }), el('td'), el('td'), el('td'), el('td', { class: 'words' })));
-        list.forEach((u, i) => {
-            const [update, result, ...counts] = lines[i].children, which = counts.pop();
-            text(update, number(u.number));
-            text(result, WHAT[u.kind](u));
-            [u.cells.kept, u.cells.gained, u.cells.lost].forEach((n, k) => text(counts[k], number(n)));
-            counts[2].classList.toggle('over', u.cells.lost > 0);
-            text(which, (u.cells.which ?? []).join(', '));
+        text(note, `Exam ${number(exam.exams)}: ${VERDICTS[exam.verdict]}. ` +
+            `${number(exam.worse_cells)} of ${number(exam.cells.length)} cells are worse. ` +
+            `${exam.better_in ? `It is better in ${exam.better_in}. ` : ''}` +
+            `${number(exam.recorded_links)} links are those of viewers.`);
+        const list = examined(exam);
+        const lines = rows($('cells'), list.map(r => r.name), name => el('tr', {}, el('th', { scope: 'row' }, name),
+            el('td', { class: 'words' }), el('td'), el('td'), el('td'), el('td')));
+        list.forEach((r, i) => {
+            const [, result, loss, bound, gain, links] = lines[i].children;
+            lines[i].className = r.group ? 'group' : '';
+            text(result, r.result);
+            result.classList.toggle('over', r.worse);
+            [[loss, r.loss], [bound, r.loss_bound], [gain, r.gain]].forEach(([e, share]) =>
+                text(e, number(share === null ? null : 100 * share, 2)));
+            text(links, number(r.links));
         });
     }
 
@@ -125,7 +145,7 @@ export class LearnerPanel {
         const lines = rows(body, list.map(u => u.number), () => el('tr', {},
             el('th', { scope: 'row' }), el('td'), el('td', { class: 'words' }), el('td'), el('td')));
         // these two are in /metrics: the version in use, and the score of the last update
-        const current = this.updates.findLast(u => u.kind !== 'rollback');
+        const current = this.updates.findLast(isPublished);
         const last = this.updates.findLast(u => u.learned);
         const best = this.stats.learning ? this.stats.learner.check_best : null;
         list.forEach((u, i) => {
@@ -133,10 +153,11 @@ export class LearnerPanel {
             lines[i].className = u.kind;
             for (const e of [version, score]) delete e.dataset.metric;
             if (u === current) metric(version, u.version, { metric: 'abrd_policy_version' });
-            else text(version, u.kind === 'rollback' ? '–' : number(u.version));
+            else text(version, isPublished(u) ? number(u.version) : '–');
             text(at, when(u.at));
             text(what, WHAT[u.kind](u));
-            if (u === last && this.stats.learning) metric(score, u.score, { metric: 'abrd_learner_check_score', digits: 4 });
+            // a refused update may have no score here: then the metric is that of another
+            if (u === last && u.score !== null && this.stats.learning) metric(score, u.score, { metric: 'abrd_learner_check_score', digits: 4 });
             else text(score, number(u.score, 4));
             // in tenths of a percent, and never -0
             const share = u.score !== null && best ? Math.round(1000 * (u.score - best) / Math.abs(best)) / 10 + 0 : null;

@@ -60,6 +60,7 @@ daemon.addEventListener('stats', async ({ detail: s }) => {
     const framed = frame(), wait = first;
     first = false;
     if (wait) await framed;
+    s.labels = errors.labels;
     series.add(s.at, s); // by the daemon's clock: the page may receive it late
     overview.show(series, s);
     learner.show(s);
@@ -72,8 +73,8 @@ daemon.addEventListener('stats', async ({ detail: s }) => {
 daemon.addEventListener('gone', () => show(false, 'the daemon does not answer; reconnecting'));
 daemon.open();
 
-/** For the console of the browser, and for the tests. */
 for (const id of ['by', 'range'])
     $(id).addEventListener('change', () => { if (series.readings.length) overview.show(series, series.readings.at(-1).s); });
 
+/** For the console of the browser, and for the tests. */
 window.dashboard = { series, overview, session, learner, merge };

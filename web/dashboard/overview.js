@@ -84,6 +84,7 @@ export class Overview {
         const before = name => (range ? grouped(then ?? s, by).find(p => p.name === name) ?? null : null);
         const now = grouped(s, by).filter(p => p.rewards > (before(p.name)?.rewards ?? 0));
         text($('by-head'), by || 'profile');
+        text($('startup-head'), by ? 'mean start-up, s' : 'start-up, s');
         this.#profiles(now, s.startup_bounds_s, before, !by && !range);
         const all = seen(together(s.profiles), range ? together((then ?? s).profiles) : null, s.startup_bounds_s);
         text($('tile-startup'), all.median === null ? '–' : `${number(all.median, 1)} s`);
@@ -92,7 +93,7 @@ export class Overview {
         text($('tile-player'), all.player === null ? '–' : `${number(100 * all.player, 1)} %`);
     }
 
-    /** The labels that sessions have. */
+    /** The label of the setting metrics-label. */
     #choices(s) {
         const keys = [...new Set((s.labels ?? []).map(l => l.key))], select = $('by');
         const wanted = ['', ...keys];
@@ -101,7 +102,7 @@ export class Overview {
             select.replaceChildren(...wanted.map(k => new Option(k || 'profile', k)));
             select.value = keys.includes(value) ? value : '';
         }
-        text($('by-note'), keys.length ? '' : 'Labels appear in this list when players give their sessions some.');
+        text($('by-note'), keys.length ? '' : 'A label appears in this list on a daemon with --metrics-label, when sessions have ended.');
     }
 
     /** exact: the figures are those of /metrics. */
@@ -120,8 +121,9 @@ export class Overview {
             const then = before(p.name), v = seen(p, then, bounds);
             if (!exact) {
                 const n = p.rewards - (then?.rewards ?? 0), kbps = (p.kbps_sum - (then?.kbps_sum ?? 0)) / n;
-                [[chunks, n, 0], [median, v.median, 1], [p90, v.p90, 1], [stalls, 100 * v.stalls, 2], [quality, v.quality, 1],
-                    [switches, v.switches, 2], [player, 100 * v.player, 1], [mbps, kbps / 1000, 2]].forEach(([e, value, digits]) => {
+                const percent = share => (share === null ? null : 100 * share);
+                [[chunks, n, 0], [median, v.mean ?? v.median, 1], [p90, v.p90, 1], [stalls, percent(v.stalls), 2], [quality, v.quality, 1],
+                    [switches, v.switches, 2], [player, percent(v.player), 1], [mbps, kbps / 1000, 2]].forEach(([e, value, digits]) => {
                     for (const name of ['metric', 'over', 'scale']) delete e.dataset[name];
                     text(e, number(value, digits));
                 });

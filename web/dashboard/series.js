@@ -22,16 +22,18 @@ const over = (a, b) => b > 0 ? a / b : null;
 
 /**
  * What viewers of a profile saw between two readings of its figures, or since the start; null where nothing
- * was counted. Start-ups in seconds, stalls and player (chunks that the daemon did not decide) as shares.
+ * was counted. Start-ups in seconds, stalls and player (chunks that the daemon did not decide) as shares. The
+ * figures of a label have sums of start-ups and no histogram: only their mean is known.
  */
 export function seen(now, then, bounds) {
     const grown = key => now[key] - (then?.[key] ?? 0);
-    const each = key => now[key].map((n, i) => n - (then?.[key][i] ?? 0));
-    const starts = each('startup'), [daemon, other, player] = each('by');
+    const each = key => (now[key] ?? []).map((n, i) => n - (then?.[key][i] ?? 0));
+    const starts = each('startup'), [daemon = 0, other = 0, player = 0] = each('by');
     const played = grown('played_s'), stalled = grown('stall_sum_s');
     return {
         median: quantile(0.5, starts, bounds),
         p90: quantile(0.9, starts, bounds),
+        ...(now.started !== undefined && { mean: over(grown('startup_s'), grown('started')) }),
         stalls: over(stalled, stalled + played),
         quality: over(grown('quality_sum'), grown('rewards')),
         switches: over(60 * grown('switches'), played),
@@ -49,12 +51,43 @@ export function together(rows) {
     return all;
 }
 
+const LABEL_SUMS = {
+    chunks: 'rewards', started: 'started', startup_seconds: 'startup_s', stall_seconds: 'stall_sum_s',
+    played_seconds: 'played_s', quality_points: 'quality_sum', switches: 'switches',
+};
+
 /**
- * The rows of figures that `by` groups viewers by: profiles, or the values of a label. The stats list labels as
- * {key, value} with the counters of a profile.
+ * The figures of ended sessions by the label of the setting metrics-label, from samples of /metrics: {key, value}
+ * with counters that are named like those of a profile.
  */
+export function labelsOf(metrics) {
+    const rows = new Map();
+    for (const [name, v] of metrics) {
+        const [, what, key, value] = /^abrd_label_(\w+)_total\{label="(.*)",value="(.*)"\}$/.exec(name) ?? [];
+        if (!LABEL_SUMS[what]) continue;
+        const id = `${key} ${value}`;
+        if (!rows.has(id)) rows.set(id, { key, value });
+        rows.get(id)[LABEL_SUMS[what]] = v;
+    }
+    return [...rows.values()];
+}
+
+/** The rows of figures that `by` groups viewers by: profiles, or the values of a label (labelsOf). */
 export const grouped = (s, by) => (by ? (s?.labels ?? []).filter(l => l.key === by).map(l => ({ ...l, name: l.value })) :
     s?.profiles ?? []);
+
+/**
+ * The rows of an exam (`exam` of GET /v1/policy/updates): worse cells, groups, the other cells. A group is all
+ * profiles on one kind of links, or one profile on all. Losses are those against the shipped policy, gains those
+ * against the published one, as shares.
+ */
+export function examined(exam) {
+    const cells = exam.cells.map(c => ({ ...c, group: false, name: `${c.profile} on ${c.links_of}`,
+        worse: c.why !== 'fine', result: c.why }));
+    const groups = exam.groups.map(g => ({ ...g, group: true, name: g.profile ? `${g.profile} on all` : `all on ${g.links_of}`,
+        result: g.worse ? 'worse' : 'fine' }));
+    return [...cells.filter(c => c.worse), ...groups.sort((a, b) => b.worse - a.worse), ...cells.filter(c => !c.worse)];
+}
 
 /** Samples of /metrics: name with labels -> value. */
 export const samples = text => new Map(text.split('\n').filter(l => l && l[0] !== '#').map(l => {

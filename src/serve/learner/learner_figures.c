@@ -30,7 +30,7 @@ const struct figure learner_figures[] = {
     {"abrd_learner_exams_total", NULL, FIGURE_COUNTER,
      "Updates by verdict of the exam by cells.", ROW(judged.better), .label = "verdict",
      .word = "better"},
-    {"abrd_learner_exams_total", NULL, FIGURE_COUNTER, NULL, ROW(judged.held),
+    {"abrd_learner_exams_total", "held", FIGURE_COUNTER, NULL, ROW(judged.held),
      .label = "verdict", .word = "even"},
     {"abrd_learner_exams_total", NULL, FIGURE_COUNTER, NULL, ROW(judged.worse),
      .label = "verdict", .word = "worse"},
