@@ -71,7 +71,8 @@ const common = h => ['build/abrd', 'serve', '--bind', '0.0.0.0', '--port', Strin
     '--admin-token-file', token, '--data', join(dir, h.name), '--session-ttl', String(TTL_S),
     '--explore', '1', '--batch', String(BATCH), '--address-rate', '0', '--open-rate', '0', '--untagged', 'default'];
 const among = (h, role) => [...common(h), '--role', role, '--bus', bus, '--bus-replicas', '3',
-    '--node', h.name, '--bus-buffer', '4096', '--bus-stream-mb', '0.9'];
+    '--node', h.name, '--bus-buffer', '4096', '--bus-stream-mb', '0.9',
+    '--exam-links', '0', '--tolerance', '1000']; // every update is published
 
 function startBalancer() {
     let conf = readFileSync('deploy/haproxy.cfg', 'utf8');
