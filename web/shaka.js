@@ -79,9 +79,9 @@ class Adapter {
 
         const net = p.getNetworkingEngine();
         core.tie(net, 'registerRequestFilter', 'unregisterRequestFilter',
-            (type, request, context) => this.#requested(type, context));
+            (...asked) => this.#requested(...asked));
         core.tie(net, 'registerResponseFilter', 'unregisterResponseFilter',
-            (...answer) => this.#responded(...answer));
+            (...asked) => this.#responded(...asked));
 
         const listen = (event, fn) => core.tie(p, 'addEventListener', 'removeEventListener', event, fn);
         listen('segmentappended', e => {
@@ -131,7 +131,7 @@ class Adapter {
         return withSound(fitting, this.#playing ?? own());
     }
 
-    #requested(type, context) {
+    #requested(type, request, context) {
         if (type !== SEGMENT || !isVideo(context)) return;
         const core = this.#core, variant = this.#playing = this.#variantOf(context);
         if (!core.track) return;

@@ -168,7 +168,7 @@ is "before the latch states did" 1 \
 is "the routers' rows are JSON" 0 "$(node -e 'JSON.parse(require("fs").readFileSync(process.argv[1]))' "$tmp/routing.json"; echo $?)"
 
 # an arm that does not learn changes nothing; one that learns too fast does
-printf 'still|--learn-rate 0 --critic-rate 0 --noise 0\nwild|--learn-rate 0.02 --noise 0 --tolerance 1000 --exam-links 0\nfuture|--no-such-setting 1\n' >"$tmp/arms"
+printf 'still|--learn-rate 0 --critic-rate 0 --noise 0\nwild|--learn-rate 0.02 --noise 0 --tolerance 1 --exam-links 0\nfuture|--no-such-setting 1\n' >"$tmp/arms"
 continual()
 {
     SHARED=$tmp/shared CACHE=$tmp/cache RUNS=$tmp/continual ARMS=$tmp/arms QUICK=1 OUT=$tmp/continual.json \

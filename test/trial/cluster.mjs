@@ -72,7 +72,7 @@ const common = h => ['build/abrd', 'serve', '--bind', '0.0.0.0', '--port', Strin
     '--explore', '1', '--batch', String(BATCH), '--address-rate', '0', '--open-rate', '0', '--untagged', 'default'];
 const among = (h, role) => [...common(h), '--role', role, '--bus', bus, '--bus-replicas', '3',
     '--node', h.name, '--bus-buffer', '4096', '--bus-stream-mb', '0.9',
-    '--exam-links', '0', '--tolerance', '1000']; // every update is published
+    '--exam-links', '0', '--tolerance', '1']; // every update is published
 
 function startBalancer() {
     let conf = readFileSync('deploy/haproxy.cfg', 'utf8');

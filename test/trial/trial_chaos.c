@@ -404,7 +404,7 @@ static void start(struct chaos *c)
                 (const char *[]){"--explore", "1", "--checkpoint", "0.1", "--batch",
                                  "256", "--workers", "0", "--durability",
                                  c->strict ? "strict" : "window", "--exam-links", "0",
-                                 "--tolerance", "1000", NULL}); /* publishes */
+                                 "--tolerance", "1", NULL}); /* publishes */
 }
 
 /* Kills a daemon before it listens, when the dice say so; its start lasts about start_s. */

@@ -69,7 +69,8 @@ function examples() {
             if (lang === 'html') list.push({ name, imports: true, fill: (site, server, limitMs) => {
                 site.page = swap(swap(text, SERVER, server), LIMIT, `, ${limitMs})`).replaceAll('https://example.org', site.url);
             } });
-            if (lang === 'js') list.push({ name, imports: false, fill: (site, server) => {
+            // a block without a video shows options only
+            if (lang === 'js' && text.includes('https://example.org')) list.push({ name, imports: false, fill: (site, server) => {
                 site.page = '<video id="video" autoplay muted></video><script type="module" src="bundle.js"></script>';
                 site.script = bundled(swap(swap(text, SERVER, server), 'https://example.org', site.url));
             } });
@@ -80,7 +81,8 @@ function examples() {
 /** What a bundler makes of it, with the packages by their names. */
 function bundled(code) {
     const player = path.join(ROOT, 'web'), { exports } = JSON.parse(fs.readFileSync(path.join(player, 'package.json'), 'utf8'));
-    const alias = Object.entries(exports).map(([name, e]) => `--alias:@abrd/player${name.slice(1)}=${path.join(player, e.default)}`);
+    const alias = Object.entries(exports).filter(([, e]) => e.default)
+        .map(([name, e]) => `--alias:@abrd/player${name.slice(1)}=${path.join(player, e.default)}`);
     const found = ['web', 'test/web'].map(dir => path.join(ROOT, dir, 'node_modules')).join(path.delimiter);
     return execFileSync(process.execPath, [ESBUILD, '--bundle', '--format=esm', '--log-level=error', ...alias],
         { input: code, encoding: 'utf8', cwd: ROOT, maxBuffer: 1 << 28, env: { ...process.env, NODE_PATH: found } });

@@ -568,7 +568,7 @@ export class Core {
                 ...body,
                 content_id: contentId || undefined,
                 mode,
-                viewer: viewer || undefined,
+                viewer,
                 labels,
                 explore,
                 ...this.#nextOf(0),

@@ -27,7 +27,7 @@ export function policy() {
 }
 
 /** Every update with finite weights is published: for tests of what follows, whose viewers teach nothing. */
-export const PUBLISH_ALL = ['--exam-links', '0', '--tolerance', '1000'];
+export const PUBLISH_ALL = ['--exam-links', '0', '--tolerance', '1'];
 
 /** Runs `abrd serve` until it says where it is, or ends. */
 export class Daemon {
