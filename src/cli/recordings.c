@@ -205,40 +205,16 @@ static void arm_decides(struct recordings_arm *a, const char *decides, const cha
     }
 }
 
-/* As serve/trial/trial_run.c writes it. */
-struct trial_state {
-    const char *name, *phase, *promoted;
-    struct field_list arms, stopped;
-    double sessions, stall_margin, startup_margin_s, started_at;
-};
-#define ROW(member) FIELD(struct trial_state, member)
-static const struct field TRIAL_STATE[] = {
-    {"name", "NAME", "", ROW(name)},
-    {"phase", "PHASE", "", ROW(phase)},
-    {"promoted", "ARM", "", ROW(promoted)},
-    {"stopped", "ARM:FIGURE,..", "", ROW(stopped)},
-    {"arms", "ARMS", "", ROW(arms)},
-    {"sessions", "N", "", ROW(sessions)},
-    {"stall-margin", "X", "", ROW(stall_margin)},
-    {"startup-margin", "S", "", ROW(startup_margin_s)},
-    {"started-at", "S", "", ROW(started_at)},
-    {0}};
-#undef ROW
-
 static int read_plan(struct recordings *s, const struct recordings_cfg *c, struct err *e)
 {
     char path[PATH_BYTES], *text = NULL;
-    struct trial_state t = {0};
+    struct trial_saved t;
     struct trial_plan plan = {.arms = 0};
-    struct field rows[FIELD_TABLE_MAX + 1] = {{0}};
     int rc = data_path(path, c->data, "trial.state", e);
     if (rc || access(path, F_OK)) return rc;
-    field_bind(rows, TRIAL_STATE, &t);
-    rc = field_file(&text, path, rows, e);
-    struct trial_cfg cfg = {t.name, t.arms, t.sessions, t.stall_margin,
-                            t.startup_margin_s};
+    rc = trial_saved_read(&t, &text, path, e);
     if (!rc && t.name && (!c->trial || !strcmp(c->trial, t.name)))
-        rc = trial_plan_of(&plan, &cfg, e);
+        rc = trial_saved_plan(&plan, &t, e);
     for (int i = 0; i < plan.arms; i++)
         arm_decides(&s->arm[arm_place(s, plan.arm[i].name)], plan.arm[i].decides,
                     c->data);

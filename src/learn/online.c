@@ -449,8 +449,6 @@ static int online_hold(struct online *o)
     return ONLINE_HELD;
 }
 
-static void roll_back(struct online *o);
-
 /* What becomes of an update that passed the check. */
 static int online_decide(struct online *o)
 {
@@ -540,6 +538,7 @@ int online_update(struct online *o)
     }
     return done;
 }
+
 void online_gate_reset(struct online *o)
 {
     ppo_gate_reset(o->ppo);

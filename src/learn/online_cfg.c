@@ -26,8 +26,7 @@ const struct field online_fields[] = {
      "none",
      ROW(anchor), .lo = 0, .hi = 1},
     {"exam-links", "N",
-     "links of each kind in the exam by cells that an update must pass, even; 0: no such "
-     "exam",
+     "links of each kind in the exam by cells, even and at least 4; 0: no exam by cells",
      ROW(exam_links), .lo = 0, .hi = 64},
     {"exam-margin", "SHARE",
      "largest loss against the shipped policy in any cell of the exam, at its upper "

@@ -992,13 +992,11 @@ static int db_live(void *self,
     return reading_end(d, st, rc, code, e);
 }
 
-static int db_trial(void *self, const char *name,
-                    int (*fn)(void *ctx, const struct track_row *row, struct err *e),
-                    void *ctx, struct err *e)
+/* Of a statement that was begun: fn takes its rows until it returns other than 0. */
+static int each_session(struct db *d, sqlite3_stmt *st,
+                        int (*fn)(void *ctx, const struct track_row *row, struct err *e),
+                        void *ctx, struct err *e)
 {
-    struct db *d = self;
-    sqlite3_stmt *st = reading_begin(d, SQL_GET_TRIAL);
-    sqlite3_bind_text(st, 1, name, -1, SQLITE_STATIC);
     int rc = SQLITE_DONE, code = 0;
     while (!code && (rc = sqlite3_step(st)) == SQLITE_ROW) {
         struct track_row row;
@@ -1006,6 +1004,16 @@ static int db_trial(void *self, const char *name,
         if (!code) code = fn(ctx, &row, e);
     }
     return reading_end(d, st, rc, code, e);
+}
+
+static int db_trial(void *self, const char *name,
+                    int (*fn)(void *ctx, const struct track_row *row, struct err *e),
+                    void *ctx, struct err *e)
+{
+    struct db *d = self;
+    sqlite3_stmt *st = reading_begin(d, SQL_GET_TRIAL);
+    sqlite3_bind_text(st, 1, name, -1, SQLITE_STATIC);
+    return each_session(d, st, fn, ctx, e);
 }
 
 static int db_profiles(void *self, struct profile *out, int max, int *n, struct err *e)
@@ -1334,11 +1342,5 @@ int store_sqlite_sessions(const struct store *s,
 {
     struct db *d = s->self;
     sqlite3_stmt *st = reading_begin(d, SQL_GET_ALL);
-    int rc = SQLITE_DONE, code = 0;
-    while (!code && (rc = sqlite3_step(st)) == SQLITE_ROW) {
-        struct track_row row;
-        code = read_session(&row, st, e);
-        if (!code) code = fn(ctx, &row, e);
-    }
-    return reading_end(d, st, rc, code, e);
+    return each_session(d, st, fn, ctx, e);
 }

@@ -169,6 +169,36 @@ int trial_cfg_check(const struct trial_cfg *cfg, struct err *e)
 
 /* ---- figures ---- */
 
+#define ROW(member) FIELD(struct trial_saved, member)
+static const struct field STATE[] = {
+    {"name", "NAME", "", ROW(name)},
+    {"phase", "PHASE", "", ROW(phase), .words = trial_phases},
+    {"promoted", "ARM", "", ROW(promoted)},
+    {"stopped", "ARM:FIGURE,..", "", ROW(stopped)},
+    {"arms", "ARMS", "", ROW(arms)},
+    {"sessions", "N", "", ROW(sessions)},
+    {"stall-margin", "X", "", ROW(stall_margin)},
+    {"startup-margin", "S", "", ROW(startup_margin_s)},
+    {"started-at", "S", "", ROW(started_at)},
+    {0}};
+#undef ROW
+
+int trial_saved_read(struct trial_saved *out, char **text, const char *path,
+                     struct err *e)
+{
+    struct field rows[FIELD_TABLE_MAX + 1] = {{0}};
+    *out = (struct trial_saved){0};
+    field_bind(rows, STATE, out);
+    return field_file(text, path, rows, e);
+}
+
+int trial_saved_plan(struct trial_plan *out, const struct trial_saved *s, struct err *e)
+{
+    struct trial_cfg cfg = {s->name, s->arms, s->sessions, s->stall_margin,
+                            s->startup_margin_s};
+    return trial_plan_of(out, &cfg, e);
+}
+
 #define ROW(member) FIELD(struct trial_stats, member)
 #define BY_ARM_NAME                                             \
     .label = "arm", .names = offsetof(struct trial_stats, arm), \

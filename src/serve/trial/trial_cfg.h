@@ -66,6 +66,21 @@ enum trial_phase { TRIAL_NONE, TRIAL_RUNS, TRIAL_PROMOTED, TRIAL_ENDED };
 /* "none", "runs", "promoted", "ended"; ends with NULL. */
 extern const char *const trial_phases[];
 
+/* trial.state of the data folder: lines of `name = value`. The lists are cut up from the file's text. */
+struct trial_saved {
+    const char *name, *promoted; /* NULL: not in the file */
+    enum trial_phase phase;
+    struct field_list arms, stopped;
+    double sessions, stall_margin, startup_margin_s, started_at;
+};
+
+/* *text is owned by the caller, also after a failure; *out is borrowed from it. ERR_IO, ERR_INVALID. */
+int trial_saved_read(struct trial_saved *out, char **text, const char *path,
+                     struct err *e) __attribute__((warn_unused_result));
+/* The plan of a file that has a name. */
+int trial_saved_plan(struct trial_plan *out, const struct trial_saved *s, struct err *e)
+    __attribute__((warn_unused_result));
+
 struct trial_stats {
     enum trial_phase phase;
     uint64_t stops; /* arms stopped by a guard rail since the start of the daemon */

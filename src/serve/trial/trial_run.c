@@ -276,28 +276,6 @@ static void draft_take(struct trial_run *t, struct draft *d, struct ways *ways)
 
 /* ---- the file ---- */
 
-/* As its lines. The lists are cut up from the file's text. */
-struct state {
-    const char *name, *promoted;
-    enum trial_phase phase;
-    struct field_list arms, stopped;
-    double sessions, stall_margin, startup_margin_s, started_at;
-};
-
-#define ROW(member) FIELD(struct state, member)
-static const struct field STATE[] = {
-    {"name", "NAME", "", ROW(name)},
-    {"phase", "PHASE", "", ROW(phase), .words = trial_phases},
-    {"promoted", "ARM", "", ROW(promoted)},
-    {"stopped", "ARM:FIGURE,..", "", ROW(stopped)},
-    {"arms", "ARMS", "", ROW(arms)},
-    {"sessions", "N", "", ROW(sessions)},
-    {"stall-margin", "X", "", ROW(stall_margin)},
-    {"startup-margin", "S", "", ROW(startup_margin_s)},
-    {"started-at", "S", "", ROW(started_at)},
-    {0}};
-#undef ROW
-
 static size_t state_text(char *out, size_t size, const struct trial_report *r)
 {
     char arms[TRIAL_ARMS_TEXT], stopped[COMPARE_ARMS * 2 * SERVICE_TRIAL] = "";
@@ -359,12 +337,10 @@ static void state_stopped(struct trial_report *r, const struct field_list *stopp
     }
 }
 
-static int state_resume(struct trial_run *t, const struct state *s, struct err *e)
+static int state_resume(struct trial_run *t, const struct trial_saved *s, struct err *e)
 {
-    struct trial_cfg cfg = {s->name, s->arms, s->sessions, s->stall_margin,
-                            s->startup_margin_s};
     struct trial_plan plan;
-    int rc = s->name ? trial_plan_of(&plan, &cfg, e)
+    int rc = s->name ? trial_saved_plan(&plan, s, e)
                      : err_field(e, ERR_CORRUPT, t->path, "has no name of a trial");
     struct ways *ways = rc ? NULL : ways_open(&plan, t->how.policy, t->how.profiles, e);
     struct draft *d = ways ? draft_new(t, &plan, e) : NULL;
@@ -384,14 +360,12 @@ static int state_resume(struct trial_run *t, const struct state *s, struct err *
 
 int trial_run_resume(struct trial_run *t, struct err *e)
 {
-    struct state s = {0};
-    struct field rows[FIELD_TABLE_MAX + 1] = {{0}};
+    struct trial_saved s;
     struct err mine = {0};
     if (!e) e = &mine;
     if (!t->path[0] || access(t->path, F_OK)) return 0;
     char *text = NULL;
-    field_bind(rows, STATE, &s);
-    int rc = field_file(&text, t->path, rows, e);
+    int rc = trial_saved_read(&s, &text, t->path, e);
     if (!rc) rc = state_resume(t, &s, e);
     free(text);
     if (rc) return rc;
