@@ -62,14 +62,16 @@ class Adapter {
         const p = this.#player, core = this.#core;
         // a fast switch would download buffered chunks again; an abandoned request would request a chunk
         // twice
-        const set = (buffer, active) => p.updateSettings({ streaming: {
-            buffer, abr: { rules: { abandonRequestsRule: { active } } },
+        const set = (buffer, active, fragmentRequestTimeout) => p.updateSettings({ streaming: {
+            buffer, fragmentRequestTimeout, abr: { rules: { abandonRequestsRule: { active } } },
         } });
-        const { abr: { rules }, buffer } = p.getSettings().streaming, { active } = rules.abandonRequestsRule;
+        const { abr: { rules }, buffer, fragmentRequestTimeout: limit } = p.getSettings().streaming;
+        const { active } = rules.abandonRequestsRule;
         const was = { fastSwitchEnabled: buffer.fastSwitchEnabled }, ours = { fastSwitchEnabled: false };
         for (const name of LIMITS) ours[name] = core.bufferS(was[name] = buffer[name]);
-        core.observing(observed => (observed ? set(was, active) : set(ours, false)));
-        core.undo(() => set(was, active));
+        // after 20 s dash.js would request the same level again, and stop after three times
+        core.observing(observed => (observed ? set(was, active, limit) : set(ours, false, limit && Math.max(limit, 6e4))));
+        core.undo(() => set(was, active, limit));
 
         const rule = {
             getClassName: () => RULE_NAME,

@@ -16,6 +16,7 @@ import { play } from './session.mjs';
 
 const GOLDEN = path.join(path.dirname(fileURLToPath(import.meta.url)), '../golden');
 const CHUNKS = 30, VIDEO = readVideo(path.join(GOLDEN, 'video'), { chunks: CHUNKS });
+const LONG = readVideo(path.join(GOLDEN, 'video'), { chunks: 48 });
 const trace = name => readTrace(path.join(GOLDEN, 'traces', name));
 const KINDS = Object.keys(SCRIPTS), NAMES = { dashjs: 'dash.js', hlsjs: 'hls.js', shaka: 'Shaka' };
 const TIMEOUT_MS = 300;
@@ -86,6 +87,14 @@ async function adapterTests(kind, session) {
         const waits = v.slice(10).map((r, i) => r.at - v[i + 9].end);
         assert.ok(run.shown.every(level => level < 3), run.shown.join('')); // the link carries no more
         assert.ok(Math.max(...waits) < 300, waits.map(Math.round).join(' '));
+    });
+
+    await test(`${name}: a chunk that needs more than 20 s is not requested again`, async () => {
+        // the buffer lasts as long, so nothing is abandoned
+        const run = await session(kind, { trace: [[0, 3.2], [60, 3.2], [60.5, .3], [900, .3]], video: LONG });
+        assert.ok(run.ended, 'it has not ended');
+        assert.ok(run.requests.every(r => !r.aborted || of(run, 'abandon').some(a => a.chunk === r.chunk)));
+        assert.ok(run.requests.some(r => r.end - r.at > 20000), 'every chunk came within 20 s');
     });
 
     await test(`${name}: with sound of its own, on a link with outages`, async () => {
