@@ -18,12 +18,22 @@ struct seat {
     int tag;
 };
 
+enum { CHUNK = 256 }; /* rows per forward pass of the critic, and of followed actions */
+
 /* Where the tried actions of one block's environments lead, until their values are known.
  * Rows are in the order of the trials; at[i] is the place in q that row i belongs to. */
 struct rollout_peeks {
-    int n;
-    size_t wide;     /* floats of a row of obs, the critic's input */
-    bool privileged; /* a row goes on with the privileged observation */
+    int rows, n; /* room, and rows in use */
+    struct env
+        *copy; /* (rows), owned; NULL: one step needs none. Row i continues in copy[i] */
+    char *state;    /* of the environment whose actions are tried */
+    bool *cut;      /* (rows): the episode was cut, so only the value is missing */
+    float *weight;  /* (rows): gamma^steps, of what follows */
+    uint32_t *mask; /* (rows) */
+    struct mix_ws *ws;
+    float *x, *logits; /* (CHUNK, obs_dim), (CHUNK, actions) */
+    size_t wide;       /* floats of a row of obs, the critic's input */
+    bool privileged;   /* a row goes on with the privileged observation */
     float *obs, *value;
     float *priv; /* memory for unused privileged observations */
     int *tag;
@@ -46,8 +56,6 @@ struct block {
     struct teach_ws *teach; /* (chunk) */
     struct rollout_stats stats;
 };
-
-enum { CHUNK = 256 }; /* rows per forward pass of the critic */
 
 struct rollout {
     struct rollout_cfg cfg;
@@ -80,21 +88,56 @@ static int rollout_peeks_init(struct rollout_peeks *p, const struct env_spec *sp
     size_t obs = (size_t)spec->obs_dim, priv = (size_t)spec->priv_dim;
     size_t wide = privileged ? obs + priv : obs;
     *p = (struct rollout_peeks){
+        .rows = (int)rows,
         .wide = wide,
         .privileged = privileged,
         .obs = calloc(rows * wide, sizeof(float)),
         .priv = calloc(priv + 1, sizeof(float)),
         .value = calloc(rows, sizeof(float)),
+        .weight = calloc(rows, sizeof(float)),
+        .cut = calloc(rows, sizeof(bool)),
+        .mask = calloc(rows, sizeof(uint32_t)),
         .tag = calloc(rows, sizeof(int)),
         .at = calloc(rows, sizeof(size_t)),
     };
-    if (p->obs && p->priv && p->value && p->tag && p->at) return 0;
+    if (p->obs && p->priv && p->value && p->weight && p->cut && p->mask && p->tag &&
+        p->at)
+        return 0;
     return err_set(e, ERR_MEMORY, "no memory to try the actions of %d environments",
                    envs);
 }
 
+/* Copies of the environment, in which tried actions are followed. */
+static int rollout_peeks_copies(struct rollout_peeks *p, const struct mix_cfg *actor,
+                                struct env (*make)(void *ctx, uint64_t id, struct err *e),
+                                void *ctx, struct err *e)
+{
+    p->copy = calloc((size_t)p->rows, sizeof *p->copy);
+    p->x = calloc(CHUNK * (size_t)actor->in, sizeof *p->x);
+    p->logits = calloc(CHUNK * (size_t)actor->out, sizeof *p->logits);
+    p->ws = mix_ws_new(actor, CHUNK, e);
+    if (!p->copy || !p->x || !p->logits || !p->ws)
+        return err_set(e, ERR_MEMORY, "no memory to follow actions");
+    for (int i = 0; i < p->rows; i++) {
+        p->copy[i] = make(ctx, (uint64_t)i, e);
+        if (!p->copy[i].self) return e ? e->code : ERR_MEMORY;
+    }
+    p->state = malloc(p->copy[0].state_size);
+    return p->state ? 0 : err_set(e, ERR_MEMORY, "no memory to follow actions");
+}
+
 static void rollout_peeks_release(struct rollout_peeks *p)
 {
+    for (int i = 0; p->copy && i < p->rows; i++)
+        if (p->copy[i].self) p->copy[i].free(p->copy[i].self);
+    mix_ws_free(p->ws);
+    free(p->logits);
+    free(p->x);
+    free(p->state);
+    free(p->copy);
+    free(p->mask);
+    free(p->cut);
+    free(p->weight);
     free(p->at);
     free(p->tag);
     free(p->value);
@@ -106,8 +149,9 @@ static void rollout_peeks_release(struct rollout_peeks *p)
  * the others; where the episode goes on the next observation is kept. */
 static void rollout_peek(struct rollout_peeks *p, float *q, size_t at,
                          const struct env *env, const float *prob, uint32_t mask,
-                         int taken, int tag, double least)
+                         int taken, int tag, double least, double gamma)
 {
+    if (p->copy) env->state_get(env->self, p->state);
     for (int a = 0; a < env->spec.actions; a++, at++) {
         q[at] = NAN;
         if (!(mask >> a & 1) || (a != taken && (double)prob[a] < least)) continue;
@@ -115,20 +159,81 @@ static void rollout_peek(struct rollout_peeks *p, float *q, size_t at,
         float *row = p->obs + i * p->wide;
         struct env_out out = {.obs = row,
                               .priv = p->privileged ? row + env->spec.obs_dim : p->priv};
-        env->peek(env->self, a, &out);
+        if (p->copy) {
+            p->copy[i].state_put(p->copy[i].self, p->state);
+            p->copy[i].step(p->copy[i].self, a, &out);
+        } else {
+            env->peek(env->self, a, &out);
+        }
         q[at] = out.reward;
         if (out.done) continue;
+        p->weight[i] = (float)gamma;
+        p->cut[i] = out.truncated;
+        p->mask[i] = out.mask;
         p->tag[i] = tag;
         p->at[i] = at;
         p->n++;
     }
 }
 
-/* q += gamma * value for the rows kept, and forgets them. */
-static void rollout_peeks_add(struct rollout_peeks *p, float *q, double gamma)
+/* Row i has ended: the last row takes its place. */
+static void rollout_peeks_drop(struct rollout_peeks *p, int i)
+{
+    int last = --p->n;
+    if (i == last) return;
+    memcpy(p->obs + (size_t)i * p->wide, p->obs + (size_t)last * p->wide,
+           p->wide * sizeof *p->obs);
+    struct env ended = p->copy[i];
+    p->copy[i] = p->copy[last];
+    p->copy[last] = ended;
+    p->weight[i] = p->weight[last];
+    p->cut[i] = p->cut[last];
+    p->mask[i] = p->mask[last];
+    p->tag[i] = p->tag[last];
+    p->at[i] = p->at[last];
+}
+
+static int rollout_best(const float *logits, uint32_t mask, int actions)
+{
+    int best = -1;
+    for (int a = 0; a < actions; a++)
+        if (mask >> a & 1 && (best < 0 || logits[a] > logits[best])) best = a;
+    return best;
+}
+
+/* Every row that goes on takes the policy's best action. q gets the rewards. */
+static void rollout_peeks_follow(struct rollout_peeks *p, float *q,
+                                 const struct mix *actor, double gamma)
+{
+    int in = actor->cfg.in, out_dim = actor->cfg.out;
+    /* from the end, so that a row that takes the place of another has been stepped */
+    for (int to = p->n; to > 0;) {
+        int from = to > CHUNK ? to - CHUNK : 0;
+        for (int i = from; i < to; i++)
+            memcpy(p->x + (i - from) * in, p->obs + (size_t)i * p->wide,
+                   (size_t)in * sizeof *p->x);
+        mix_forward(p->logits, NULL, NULL, actor, p->ws, p->x, NULL, to - from);
+        for (int i = to - 1; i >= from; i--) {
+            if (p->cut[i]) continue;
+            float *row = p->obs + (size_t)i * p->wide;
+            struct env_out out = {.obs = row, .priv = p->privileged ? row + in : p->priv};
+            int a = rollout_best(p->logits + (i - from) * out_dim, p->mask[i], out_dim);
+            p->copy[i].step(p->copy[i].self, a, &out);
+            q[p->at[i]] += p->weight[i] * out.reward;
+            p->weight[i] *= (float)gamma;
+            p->cut[i] = out.truncated;
+            p->mask[i] = out.mask;
+            if (out.done) rollout_peeks_drop(p, i);
+        }
+        to = from;
+    }
+}
+
+/* q gets the value of what follows the rows kept, and they are forgotten. */
+static void rollout_peeks_add(struct rollout_peeks *p, float *q)
 {
     for (int i = 0; i < p->n; i++)
-        q[p->at[i]] += (float)gamma * p->value[i];
+        q[p->at[i]] += p->weight[i] * p->value[i];
     p->n = 0;
 }
 
@@ -157,7 +262,9 @@ static const struct mix *critic_of(const struct rollout *r)
     return r->priv_critic ? r->priv_critic->mix : r->policy->critic;
 }
 
-static bool new_block(struct rollout *r, int i, struct err *e)
+static bool new_block(struct rollout *r, int i,
+                      struct env (*make)(void *ctx, uint64_t id, struct err *e),
+                      void *ctx, struct err *e)
 {
     struct block *b = &r->block[i];
     size_t envs = (size_t)block_envs(r, i), boots = envs * ((size_t)r->cfg.steps + 1);
@@ -179,6 +286,8 @@ static bool new_block(struct rollout *r, int i, struct err *e)
     b->critic_ws = mix_ws_new(&critic->cfg, CHUNK, e);
     if (r->cfg.peek > 0.0)
         ok = !rollout_peeks_init(&b->peeks, &r->spec, (int)envs, r->priv_critic, e) && ok;
+    if (ok && r->cfg.peek > 0.0 && r->cfg.branch > 1)
+        ok = !rollout_peeks_copies(&b->peeks, &r->policy->actor->cfg, make, ctx, e);
     if (r->cfg.teachers.n) {
         b->teach = teach_ws_new(&r->cfg.teachers, CHUNK, e);
         ok = b->teach && ok;
@@ -274,7 +383,7 @@ struct rollout *rollout_new(const struct rollout_cfg *cfg, const struct policy *
 
     if (!new_arrays(r)) goto memory;
     for (int i = 0; i < r->blocks; i++)
-        if (!new_block(r, i, e)) goto memory;
+        if (!new_block(r, i, make, ctx, e)) goto memory;
     for (int i = 0; i < cfg->envs; i++)
         reset_seat(r, i);
     return r;
@@ -345,6 +454,12 @@ static void keep_boot(struct rollout *r, struct block *b, int env, int row)
     b->boot_row[b->boots++] = row;
 }
 
+/* Tried actions are followed for more than one step. */
+static bool is_followed(const struct rollout *r)
+{
+    return r->cfg.peek > 0.0 && r->cfg.branch > 1;
+}
+
 static void show_advice(float *shown, const struct rollout *r, const struct seat *s)
 {
     int advised = s->env.advise(s->env.self), legal = 0;
@@ -380,7 +495,7 @@ static void step_env(struct rollout *r, struct block *b, int env, int t,
     if (r->cfg.peek > 0.0) {
         memcpy(r->prob + at * actions, prob, actions * sizeof(float));
         rollout_peek(&b->peeks, r->q, at * actions, &s->env, prob, s->mask, action,
-                     s->tag, r->cfg.peek);
+                     s->tag, r->cfg.peek, r->gamma);
     }
     s->env.step(s->env.self, action, &out);
     r->reward[row] = out.reward;
@@ -466,7 +581,7 @@ static void value_block(struct rollout *r, struct block *b, int first, int envs)
         r->boot[b->boot_row[i]] = b->boot_value[i];
 }
 
-/* q becomes an advantage */
+/* q becomes an advantage. */
 static void subtract_values(struct rollout *r, int first, int envs)
 {
     size_t actions = (size_t)r->spec.actions, steps = (size_t)r->cfg.steps;
@@ -513,9 +628,11 @@ static void run_block(void *ctx, int i)
         for (int k = 0; k < envs; k++)
             step_env(r, b, first + k, t, b->prob + k * actions, b->logp + k * actions);
         struct rollout_peeks *tried = &b->peeks;
+        for (int h = 1; h < r->cfg.branch; h++)
+            rollout_peeks_follow(tried, r->q, r->policy->actor, r->gamma);
         rollout_values(tried->value, r, b, tried->obs, tried->tag, tried->n,
                        &r->seats[first].rng);
-        rollout_peeks_add(tried, r->q, r->gamma);
+        rollout_peeks_add(tried, r->q);
     }
     value_block(r, b, first, envs);
     if (r->cfg.teachers.n) show_block(r, b, first, envs);
@@ -550,6 +667,9 @@ void rollout_collect(struct rollout *r, double gamma, double lambda,
     pool_run(r->blocks, r->cfg.threads, run_block, r);
     gae_compute(r->advantage, r->target, r->reward, r->value, r->boot, r->last, r->n,
                 gamma, lambda);
+    size_t actions = (size_t)r->spec.actions;
+    for (int i = 0; is_followed(r) && i < r->n; i++)
+        r->advantage[i] = r->q[(size_t)i * actions + (size_t)r->action[i]];
     if (stats) add_stats(stats, r);
 }
 

@@ -7,7 +7,11 @@
  * i are rows i*steps .. of the arrays, in time order. A trajectory that is cut by the episode's limit
  * or the rollout's end is bootstrapped with the critic.
  *
- * cfg.peek adds one-step advantages of other likely actions to the batch (env.h: peek; ppo.h: q).
+ * cfg.peek adds advantages of other likely actions to the batch (ppo.h: q). They are those of one step
+ * (env.h: peek), or of cfg.branch steps: then each tried action is followed by the policy's best actions in
+ * a copy of the environment, with the same random draws for all of them,
+ *   q(s,a) = sum_{h < branch} gamma^h r_h + gamma^branch V(s_branch) - V(s)
+ * so what the future has in store for all actions cancels, and q replaces the lambda-return.
  * cfg.teachers adds the teachers' probabilities in the visited states (ppo.h: shown). cfg.advice adds
  * the environment's advice: the advised action gets this probability, the others share the rest.
  *
@@ -25,7 +29,8 @@ struct rollout_cfg {
     int threads;
     double router_noise; /* std of z */
     double peek;         /* actions at least this likely are tried, too; 0: none */
-    double advice;       /* 0: none; not with teachers */
+    int branch;    /* steps that each tried action is followed for; at most 1: one */
+    double advice; /* 0: none; not with teachers */
     uint64_t seed;
     struct teachers teachers; /* borrowed; n = 0: none */
 };

@@ -191,6 +191,55 @@ START_TEST(all_actions_are_tried)
 }
 END_TEST
 
+static float greedy_reward(const struct policy *p, struct policy_ws *ws, const float *obs)
+{
+    struct policy_choice choice;
+    ck_assert_int_eq(policy_decide(&choice, p, ws, obs, 7, -1), 0);
+    return obs[choice.action];
+}
+
+/* Followed to the episode's end: the contexts of the toy world's later steps are those of the rollout, and
+ * the policy takes its best action in each. The value of a cut episode of the odd environments follows. */
+START_TEST(tried_actions_are_followed)
+{
+    struct policy *p = make_policy();
+    struct policy_ws *ws = policy_ws_new(&p->cfg, NULL);
+    struct rollout_cfg c = {
+        .envs = ENVS, .steps = STEPS, .block = 4, .threads = 2, .seed = 4};
+    struct rollout *plain = rollout_new(&c, p, NULL, toy_env_make, NULL, NULL);
+    c.peek = 1e-6;
+    c.branch = 9;
+    struct rollout *tried = rollout_new(&c, p, NULL, toy_env_make, NULL, NULL);
+    struct ppo_batch x, y;
+    rollout_collect(plain, .5, .9, NULL);
+    rollout_collect(tried, .5, .9, NULL);
+    rollout_batch(plain, &x);
+    rollout_batch(tried, &y);
+    ck_assert_mem_eq(x.obs, y.obs, (size_t)x.n * TOY_OBS * sizeof(float));
+    ck_assert_mem_eq(x.target, y.target, (size_t)x.n * sizeof(float));
+    int followed = 0;
+    for (int i = 0; i < y.n; i++) {
+        const float *q = y.q + i * TOY_ACTIONS, *o = y.obs + i * TOY_OBS;
+        ck_assert_float_eq(y.advantage[i], q[y.action[i]]);
+        for (int a = 0; a < 3; a++)
+            ck_assert_float_eq_tol(q[a] - q[0], o[a] - o[0], 1e-5f);
+        int last = i - i % STEPS % 7 + 6;
+        if (i % STEPS >= STEPS / 7 * 7 || i / STEPS % 2)
+            continue; /* ends later, or cut */
+        float want = o[1] - (x.target[i] - x.advantage[i]), weight = .5f;
+        for (int h = i + 1; h <= last; h++, weight *= .5f)
+            want += weight * greedy_reward(p, ws, y.obs + h * TOY_OBS);
+        ck_assert_float_eq_tol(q[1], want, 1e-5f);
+        followed += last > i;
+    }
+    ck_assert_int_gt(followed, 50);
+    rollout_free(tried);
+    rollout_free(plain);
+    policy_ws_free(ws);
+    policy_free(p);
+}
+END_TEST
+
 /* Less likely than the bound: only the action taken is tried. */
 START_TEST(unlikely_actions_are_not_tried)
 {
@@ -299,6 +348,7 @@ END_TEST
 static void *make_rollout(void *ctx, struct err *e)
 {
     struct rollout_cfg c = {.envs = 3, .steps = 5, .block = 2, .threads = 1, .peek = .1};
+    c.branch = 3;
     return rollout_new(&c, ctx, NULL, toy_env_make, NULL, e);
 }
 
@@ -323,5 +373,5 @@ END_TEST
 
 SUITE_WITHIN(learn_rollout, 60, threads_do_not_change_the_steps, steps_are_what_happened,
              ends_and_cuts, the_privileged_critic_gives_the_values, all_actions_are_tried,
-             unlikely_actions_are_not_tried, teachers_show, advice_is_shown,
-             state_round_trip, memory);
+             tried_actions_are_followed, unlikely_actions_are_not_tried, teachers_show,
+             advice_is_shown, state_round_trip, memory);

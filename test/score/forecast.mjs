@@ -2,8 +2,9 @@
 //
 //   SHARED=../shared node test/score/forecast.mjs [--write]
 //
-// Plays `rate` on recorded and generated links, each with several ladders and chunk lengths. Every chunk with
-// a history is one example: the entries of forecast_entries, and the logarithms of two ratios to the harmonic
+// Plays rules on recorded and generated links, each with several ladders and chunk lengths: cautious and bold
+// ones, since the size of a chunk changes its throughput, and none that uses the forecast. Every chunk with a
+// history is one example: the entries of forecast_entries, and the logarithms of two ratios to the harmonic
 // mean of the last five throughputs: of the chunk's throughput, and of the ten chunks from it on (their bits
 // over their time). The network learns their quantiles (pinball loss, Adam). A quarter of the traces is kept
 // back: their loss and the share of examples below each quantile are printed.
@@ -35,6 +36,7 @@ if (!existsSync(`${shared}/traces/pensieve-train-127`)) {
 
 // ---- examples
 
+const RULES = 'rate,buffer,mpc-tail';
 const slow = '300,750,1200,1850,2850,4300', fast = '1000,2500,5000,8000,16000,40000', low = '150,400,1000,2500';
 const generated = mkdtempSync(join(tmpdir(), 'abrd-links-'));
 execFileSync(abrd, ['trace', 'generate', '--out', generated, '--n', '24', '--seconds', '600', '--seed', '77', '--quiet'],
@@ -47,9 +49,9 @@ const sets = [
     { name: 'generated', traces: generated, ladders: [slow, fast] },
 ];
 
-// The sessions of a set: [{ bits, seconds, kbps }] of each trace
+// The sessions of a set, of each rule on each trace: the number of the trace and [{ bits, seconds, kbps }]
 function sessions(traces, ladder, chunk) {
-    const csv = execFileSync(abrd, ['eval', '--policy', 'rate', '--traces', traces, '--ladder', ladder, '--chunk-s',
+    const csv = execFileSync(abrd, ['eval', '--policy', RULES, '--traces', traces, '--ladder', ladder, '--chunk-s',
         String(chunk), '--chunks', String(480 / chunk), '--quiet', '--trajectories', '-'],
     { encoding: 'utf8', maxBuffer: 1 << 30, stdio: ['ignore', 'pipe', 'ignore'] }).split('\n');
     const head = csv.findIndex(line => line.startsWith('policy,profile,trace,chunk'));
@@ -57,16 +59,18 @@ function sessions(traces, ladder, chunk) {
     for (const line of csv.slice(head + 1)) {
         const cell = line.split(',');
         if (cell.length < 10) continue;
-        if (!found.has(cell[at.trace])) found.set(cell[at.trace], []);
-        found.get(cell[at.trace]).push({ bits: cell[at.bytes] * 8, seconds: Number(cell[at.download_s]),
+        const name = `${cell[at.policy]} ${cell[at.trace]}`;
+        if (!found.has(name)) found.set(name, { trace: cell[at.trace], chunks: [] });
+        found.get(name).chunks.push({ bits: cell[at.bytes] * 8, seconds: Number(cell[at.download_s]),
             kbps: Number(cell[at.throughput_kbps]) });
     }
-    return [...found.values()];
+    const names = [...new Set([...found.values()].map(one => one.trace))];
+    return [...found.values()].map(one => ({ trace: names.indexOf(one.trace), session: one.chunks }));
 }
 
 const examples = sets.map(set => ({ ...set, learn: [], check: [] }));
 for (const set of examples) for (const chunk of [1, 2, 4, 8]) for (const ladder of set.ladders) {
-    sessions(set.traces, ladder, chunk).forEach((session, trace) => {
+    sessions(set.traces, ladder, chunk).forEach(({ trace, session }) => {
         for (let i = 1; i < session.length - 10; i++) {
             // neighbours of short chunks say nearly the same; beginnings are rare
             if (i > 8 && (i + trace) % Math.max(8 / chunk, 1)) continue;

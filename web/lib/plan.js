@@ -9,17 +9,20 @@ import { SHARES } from './forecast.js';
 import { lastOf, levelOf, rewardsOf } from './view.js';
 
 /** As shipped: PLAN_DEFAULT. */
-const TAIL = 8, REACH = 0.75, TAIL_MAX = 60, POOR = 6, CAUTION = 0.5;
+const TAIL = 8, REACH = 0.75, SLOW = 12, SLOW_FROM = 0.3, TAIL_MAX = 60, POOR = 6, CAUTION = 0.5;
+const LOW = 0.1, LOW_S = 20, LOW_PART = 5;
 
 /**
  * @param {import('./view.js').View} view
  * @param {import('./forecast.js').Forecast} forecast
  * @returns {{values: number[][], mean: number[]}} by quantile and level; their mean by level
  */
-export function planOf(view, { next, later }) {
+export function planOf(view, { mean: meanKbps, spread, next, later }) {
     const { ladder, chunkS, chunk, chunks, bufferS, bufferMaxS, bytes, margin, qoe: { stall } } = view;
     const trust = margin === 0 ? 1 : Math.exp(-margin);
-    const tail = Math.min(TAIL + REACH * bufferS / chunkS, TAIL_MAX);
+    const slow = Math.max(Math.min(ladder[0] / meanKbps, 1) - SLOW_FROM, 0);
+    const tail = Math.min(TAIL + (REACH + SLOW * slow) * bufferS / chunkS, TAIL_MAX);
+    const lowS = Math.min(LOW_S * spread * Math.sqrt(chunkS), bufferMaxS / LOW_PART), lowCost = LOW * stall;
     const held = chunks ? Math.min(tail, chunks - chunk - 1) : tail;
     const first = rewardsOf(view, lastOf(view)), after = ladder.map((_, k) => rewardsOf(view, levelOf(view, k)));
     const steady = after.map((rewards, m) => (held - 1) * rewards[m]);
@@ -38,12 +41,14 @@ export function planOf(view, { next, later }) {
             let best = held < 1 ? 0 : -Infinity;
             if (held >= 1) late.forEach((until, m) => {
                 const low = after[k][m] + steady[m];
-                best = Math.max(best, low - heldStall * Math.max(until - buffer, 0));
+                best = Math.max(best, low - heldStall * Math.max(until - buffer, 0)
+                    - lowCost * Math.max(until - buffer + lowS, 0));
                 // m and m + 1 in turn
                 const share = (buffer - until) * (1 / (late[m + 1] - until));
                 if (share > 0 && share < 1)
-                    best = Math.max(best, low + share * (after[k][m + 1] + steady[m + 1] - low) - change[m]);
+                    best = Math.max(best, low + share * (after[k][m + 1] + steady[m + 1] - low) - change[m] - lowCost * lowS);
             });
+            if (held >= 1) best -= (stall - heldStall) * Math.max(late[0] - buffer, 0);
             return first[k] + stall * Math.min(left, 0) + best;
         });
     });

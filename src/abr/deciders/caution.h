@@ -12,8 +12,8 @@
  * quantiles times exp(- margin) (plan.h). Over a long time the share of misses approaches 1/6 for any
  * sequence of links, as long as the margin stays within its bounds. That is a statement about all downloads
  * of a kind together, not about one viewer. Viewers with a ceiling get caution_margins of the
- * kind in addition: chosen on training links, where more of it on calm links costs quality and saves no
- * stalls.
+ * kind in addition: chosen on training links, where a margin on calm and uneven links costs quality and
+ * saves few stalls.
  *
  * Stall weight. While a stall ratio is above its ceiling, stalls cost more in decisions (a multiplier of
  * the constraint, as in dual ascent). The policy is conditioned on the weights, so this needs no training:

@@ -6,16 +6,22 @@ static const struct plan_cfg SETS[QOE_PROFILES] = {
     PLAN_DEFAULT, PLAN_DEFAULT, PLAN_DEFAULT, PLAN_DEFAULT, PLAN_DEFAULT,
     PLAN_DEFAULT, PLAN_DEFAULT, PLAN_DEFAULT, PLAN_DEFAULT, PLAN_DEFAULT};
 
-static const struct field ROWS[] = {{"factor", "X", "factor on the forecast",
-                                     FIELD(struct plan_cfg, factor), .lo = 0.01,
-                                     .hi = 10},
-                                    {"tail", "N", "chunks that a level is held for",
-                                     FIELD(struct plan_cfg, tail), .lo = 1, .hi = 1000},
-                                    {"reach", "X", "and as many per chunk in the buffer",
-                                     FIELD(struct plan_cfg, reach), .lo = 0, .hi = 100},
-                                    {"caution", "X", "factor on stalls while it is held",
-                                     FIELD(struct plan_cfg, caution), .lo = 0, .hi = 100},
-                                    {0}};
+static const struct field ROWS[] = {
+    {"factor", "X", "factor on the forecast", FIELD(struct plan_cfg, factor), .lo = 0.01,
+     .hi = 10},
+    {"tail", "N", "chunks that a level is held for", FIELD(struct plan_cfg, tail),
+     .lo = 1, .hi = 1000},
+    {"reach", "X", "and as many per chunk in the buffer", FIELD(struct plan_cfg, reach),
+     .lo = 0, .hi = 100},
+    {"caution", "X", "factor on stalls while it is held", FIELD(struct plan_cfg, caution),
+     .lo = 0, .hi = 100},
+    {"low", "X", "cost of a low buffer, a share of a stall's",
+     FIELD(struct plan_cfg, low), .lo = 0, .hi = 10},
+    {"low_s", "S", "buffer below which that is paid, per spread",
+     FIELD(struct plan_cfg, low_s), .lo = 0, .hi = 1000},
+    {"slow", "X", "more of reach on links near the lowest level",
+     FIELD(struct plan_cfg, slow), .lo = 0, .hi = 100},
+    {0}};
 
 int hold_level(const struct plan_cfg *cfg, const struct view *v)
 {

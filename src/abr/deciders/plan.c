@@ -54,17 +54,21 @@ struct plan_task {
     pair held[VIEW_LEVELS][PAIRS];
     pair ladder_kbps[PAIRS], bytes[PAIRS];
     double change[VIEW_LEVELS]; /* of m: what a change between m and m + 1 costs */
-    double tail;
+    double tail, mu_low, low_s;
 };
 
 static void plan_prepare(struct plan_task *t, const struct plan_cfg *cfg,
-                         const struct view *v)
+                         const struct view *v, const struct forecast *f)
 {
     double first[WIDE] = {0}, ladder_kbps[WIDE] = {0};
     double bytes[WIDE] = {0}, held[VIEW_LEVELS][WIDE] = {{0}};
     t->v = v;
     t->pairs = (v->levels + 1) / 2;
-    double reach = cfg->reach * v->buffer_s / v->chunk_s;
+    double slow = fmax(fmin(v->ladder_kbps[0] / f->mean_kbps, 1) - PLAN_SLOW, 0);
+    double reach = (cfg->reach + cfg->slow * slow) * v->buffer_s / v->chunk_s;
+    t->mu_low = cfg->low * v->qoe.mu_stall;
+    t->low_s =
+        fmin(cfg->low_s * f->spread * sqrt(v->chunk_s), v->buffer_max_s / PLAN_LOW_PART);
     t->tail = fmin(cfg->tail + reach, PLAN_TAIL_MAX);
     if (v->chunks) t->tail = fmin(t->tail, v->chunks - v->chunk - 1);
     view_rewards(first, v, VIEW_LAST);
@@ -89,17 +93,20 @@ static void plan_prepare(struct plan_task *t, const struct plan_cfg *cfg,
     }
 }
 
-/* best of k: max_m held[m] - mu_held max(0, late[m] - buffer_s), or m and m + 1 in turn */
+/* best of k: max_m held[m] - mu_held z(m) - mu_low y(m), or m and m + 1 in turn */
 static void plan_hold(pair *best, const struct plan_task *t, double mu_held,
                       const double *late, const pair *buffer_s)
 {
     const pair mu = pair_of(mu_held), none = pair_of(0), whole = pair_of(1);
+    const pair mu_low = pair_of(t->mu_low), low_s = pair_of(t->low_s);
+    const pair used = mu_low * low_s; /* all of X */
     const int last = t->v->levels - 1;
     for (int i = 0; i < t->pairs; i += ROUND) {
         pair top[ROUND];
         for (int j = 0; j < ROUND; j++) {
-            pair stall_s = pair_larger(pair_of(late[last]) - buffer_s[i + j], none);
-            top[j] = t->held[last][i + j] - mu * stall_s;
+            pair short_s = pair_of(late[last]) - buffer_s[i + j];
+            top[j] = t->held[last][i + j] - (mu * pair_larger(short_s, none) +
+                                             mu_low * pair_larger(short_s + low_s, none));
         }
         for (int m = 0; m < last; m++) {
             const pair *low = t->held[m] + i, *high = t->held[m + 1] + i;
@@ -108,11 +115,12 @@ static void plan_hold(pair *best, const struct plan_task *t, double mu_held,
 #pragma GCC unroll 3
             for (int j = 0; j < ROUND; j++) {
                 pair left_s = buffer_s[i + j] - until;
-                pair stall_s = pair_larger(none - left_s, none);
-                top[j] = pair_larger(low[j] - mu * stall_s, top[j]);
+                pair cost = mu * pair_larger(none - left_s, none) +
+                            mu_low * pair_larger(low_s - left_s, none);
+                top[j] = pair_larger(low[j] - cost, top[j]);
                 /* not a number or infinite if both levels are alike: then there is no turn */
                 pair share = left_s * span;
-                pair turns = low[j] + share * (high[j] - low[j]) - change;
+                pair turns = low[j] + share * (high[j] - low[j]) - change - used;
                 pair_mask some = (share > none) & (share < whole);
                 top[j] = pair_choose(some, pair_larger(turns, top[j]), top[j]);
             }
@@ -146,6 +154,10 @@ static void plan_quantile(pair *value, const struct plan_task *t, double mu_held
         double held[WIDE];
         memcpy(held, late, sizeof held);
         plan_hold(best, t, mu_held, held, buffer_s);
+        /* the lowest level's stall in full */
+        const pair rest = pair_of(v->qoe.mu_stall - mu_held), lowest = pair_of(held[0]);
+        for (int i = 0; i < t->pairs; i++)
+            best[i] -= rest * pair_larger(lowest - buffer_s[i], none);
     }
     for (int i = 0; i < t->pairs; i++)
         value[i] += best[i];
@@ -156,7 +168,7 @@ void plan_values(struct plan *out, const struct plan_cfg *cfg, const struct view
 {
     struct plan_task t;
     pair value[PAIRS] = {{0}}, mean[PAIRS] = {{0}};
-    plan_prepare(&t, cfg, v);
+    plan_prepare(&t, cfg, v, f);
     double factor = v->margin == 0 ? cfg->factor : cfg->factor * exp(-v->margin);
     for (int i = 0; i < FORECAST_QUANTILES; i++) {
         double mu_held = (i < PLAN_POOR ? cfg->caution : 1) * v->qoe.mu_stall;

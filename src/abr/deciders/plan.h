@@ -2,26 +2,34 @@
  *
  * A plan takes level k for the next chunk, and then holds the best level m for T more chunks:
  *
- *   V_i(k) = r(k | last) - mu_stall max(0, d - B) + max_m [ r(m | k) + (T - 1) r(m | m)
- *            - c_i mu_stall stall(m, l_i, b) ]
+ *   V_i(k) = r(k | last) - mu_stall (max(0, d - B) + z(0)) + max_m [ r(m | k) + (T - 1) r(m | m)
+ *            - mu_stall (c_i (z(m) - z(0)) + low y(m)) ]
  *   d = 8 S_k / n_i,   b = min(max(B - d, 0) + chunk_s, limit)
  *
  * B is the media in the buffer, S_k the chunk's size, r(m | k) the reward of a chunk at level m after one
  * at k (qoe.h). n_i and l_i are `factor` exp(- margin) times the quantiles i of forecast.h, for the next
  * chunk and for later ones (margin: view.h). They are taken together: a link that disappoints now
  * disappoints later, too. The held level is chosen per quantile, as the player will know more after this
- * chunk. Its stall over T chunks on a link that carries l, with e = chunk_s R_m / l:
- *   e <= chunk_s:  max(0, e - b)          e > chunk_s:  max(0, T e - b - (T - 1) chunk_s)
+ * chunk. z(m) is its stall over T chunks on a link that carries l, with e = chunk_s R_m / l:
+ *   z(m) = max(0, late(m) - b),   late(m) = e, or T e - (T - 1) chunk_s beyond chunk_s
+ *
+ * c_i is `caution` for the lowest PLAN_POOR quantiles, since a player leaves the level when the link
+ * disappoints, and 1 for the others. It cannot leave the lowest level, so z(0) counts in full.
+ *
+ * The link does not carry l all the time. So the buffer should not end below X: y(m) is the part of X that
+ * is used up, in addition to a stall. X follows the spread s of the forecast:
+ *   y(m) = max(0, late(m) - b + X),   X = min(low_s s sqrt(chunk_s), limit / PLAN_LOW_PART)
  *
  * A link often carries more than level m and less than m + 1. So the held level may also be both in turn:
  * m + 1 for the share x of the chunks that uses up the buffer without a stall, for one change of level
- *   (1 - x) [value of m] + x [value of m + 1] - change,   0 < x < 1,
- *   x = (b - late(m)) / (late(m + 1) - late(m)),  late(m) = e, or T e - (T - 1) chunk_s beyond chunk_s
+ *   (1 - x) [value of m] + x [value of m + 1] - change - mu_stall low X,   0 < x < 1,
+ *   x = (b - late(m)) / (late(m + 1) - late(m))
  * where no value has a stall, and `change` is the smaller penalty of a rise and of a fall between the two.
  *
- * c_i is `caution` for the lowest PLAN_POOR quantiles, since a player leaves the level when the link
- * disappoints, and 1 for the others. T = tail + reach B / chunk_s, since a large buffer is spent over a
- * longer time; at most PLAN_TAIL_MAX, and less at the video's end.
+ * A large buffer is spent over a longer time. On a link that hardly carries the lowest level R_0, it is all
+ * that helps in an outage:
+ *   T = tail + (reach + slow max(0, min(R_0 / m, 1) - PLAN_SLOW)) B / chunk_s
+ * with m the forecast's mean_kbps; at most PLAN_TAIL_MAX, and less at the video's end.
  *
  * All is additions and comparisons: O(levels^2) per quantile.
  *
@@ -33,15 +41,18 @@
 
 #define PLAN_TAIL_MAX 60.0
 #define PLAN_POOR 6
+#define PLAN_SLOW 0.3
+#define PLAN_LOW_PART 5
 
 struct plan_cfg {
-    double factor, tail, reach, caution;
+    double factor, tail, reach, caution, low, low_s, slow;
 };
 
 /* For every viewer, link, ladder and buffer; chosen on training links (test/score/regimes.mjs). */
-#define PLAN_DEFAULT                                          \
-    {                                                         \
-        .factor = 1, .tail = 8, .reach = 0.75, .caution = 0.5 \
+#define PLAN_DEFAULT                                                                    \
+    {                                                                                   \
+        .factor = 1, .tail = 8, .reach = 0.75, .caution = 0.5, .low = 0.1, .low_s = 20, \
+        .slow = 12                                                                      \
     }
 
 struct plan {

@@ -16,6 +16,8 @@ static const double SHORT_BUFFER_S = 12.0;
 static const int LEAST_CHUNKS = 10;
 /* mean throughput of a link, of the top rate of a drawn ladder */
 static const double LINK_LEAST = 0.04, LINK_MOST = 2.5;
+/* and at least this much of the lowest level */
+static const double LOWEST_LEAST = 0.8;
 /* Episodes on a drawn ladder: the link is scaled to the ladder. In the others a ladder is drawn that suits
  * the link as it was recorded: what a rate says about the kind of the link must stay true. */
 static const double SCALED = 0.4;
@@ -177,12 +179,13 @@ static int draw_ladder(struct abr_env *m)
     return 1 + (int)rng_below(&m->s.rng, (uint32_t)m->worlds->n_videos - 1);
 }
 
-/* A link on which there is something to decide: it carries the lowest level, and not ten times all. */
+/* A link on which there is something to decide: it nearly carries the lowest level, and not ten times
+ * all. */
 static bool suits(const struct video *v, double mbps)
 {
     double top_mbps = v->ladder_kbps[v->levels - 1] / 1e3;
-    return mbps > 1.1 * v->ladder_kbps[0] / 1e3 && mbps > LINK_LEAST * top_mbps &&
-           mbps < LINK_MOST * top_mbps;
+    return mbps > LOWEST_LEAST * v->ladder_kbps[0] / 1e3 &&
+           mbps > LINK_LEAST * top_mbps && mbps < LINK_MOST * top_mbps;
 }
 
 /* From links that carry little more than the lowest level to those that carry all. */
@@ -191,7 +194,9 @@ static double draw_mbps(struct abr_env *m, const struct video *v)
     double top_mbps = v->ladder_kbps[v->levels - 1] / 1e3,
            low_mbps = v->ladder_kbps[0] / 1e3;
     double mbps = top_mbps * log_uniform(&m->s.rng, LINK_LEAST, LINK_MOST);
-    return mbps < 1.1 * low_mbps ? low_mbps * log_uniform(&m->s.rng, 1.1, 4.0) : mbps;
+    double least_mbps = LOWEST_LEAST * low_mbps;
+    return mbps < least_mbps ? low_mbps * log_uniform(&m->s.rng, LOWEST_LEAST, 4.0)
+                             : mbps;
 }
 
 static void choose_world(struct abr_env *m)

@@ -153,6 +153,8 @@ static const struct field FIELDS[] = {
              "0: never"},
     {"peek", "P", REAL, AT(train.rollout.peek), .lo = 0, .hi = 1,
      .help = "also try actions of probability P or more in the emulator; 0: none"},
+    {"branch", "N", INT, AT(train.rollout.branch), .lo = 0, .hi = 1000, .later = true,
+     .help = "follow every tried action for N chunks in the emulator, on the same link"},
     {"minibatch", "N", INT, AT(train.ppo.minibatch), .lo = 1, .hi = 1 << 20,
      .help = "chunks per gradient step"},
     {"epochs", "N", INT, AT(train.ppo.epochs), .lo = 1, .hi = 100,

@@ -116,12 +116,12 @@ TEST(what_a_session_stalled_counts)
     struct caution_stalls s = {.lambda = 0};
     is = v;
     caution_apply(&is, NULL, &s);
-    ck_assert_double_eq_tol(is.qoe.mu_stall, 1.5 * mu, 1e-9);
+    ck_assert_double_eq_tol(is.qoe.mu_stall, 1.25 * mu, 1e-9);
     s.lambda = .5;
     is = v;
     caution_apply(&is, NULL, &s);
-    ck_assert_double_eq_tol(is.qoe.mu_stall, 2.25 * mu, 1e-9);
-    s.lambda = 2; /* 3 times 1.5 is more than the bound */
+    ck_assert_double_eq_tol(is.qoe.mu_stall, 1.875 * mu, 1e-9);
+    s.lambda = 2; /* 3 times 1.25 is more than the bound */
     is = v;
     caution_apply(&is, NULL, &s);
     ck_assert_double_eq_tol(is.qoe.mu_stall, CAUTION_WEIGHT_MAX * mu, 1e-9);

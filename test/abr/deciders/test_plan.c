@@ -77,6 +77,45 @@ TEST(caution_and_factor)
     expect(p.value[0], 460, 540);
 }
 
+/* 0.25 Mbit/s: five more chunks at level 0 take 80 s and play 16 while they arrive. That stall counts in
+ * full whatever the caution, the rest of level 1's by half. */
+TEST(caution_spares_no_stall_of_the_lowest_level)
+{
+    struct view v = two_levels();
+    v.margin = log(4); /* the lowest quantile has a quarter of 1 Mbit/s */
+    struct plan p = plan_of((struct plan_cfg){1, 5, 0, .5}, &v);
+    /* level 0 takes 16 s, 10 of them a stall; 4 s are left: z(0) = 60, z(1) = 140 */
+    expect(p.value[0], 10 - 100 + 250 - 600, 90 - 260 + 10 + 4 * 50 - 600);
+}
+
+/* X: 2 s of the 4 s in the buffer after level 1 at 2 Mbit/s are kept, at a tenth of a stall's cost. */
+TEST(a_low_buffer_costs)
+{
+    struct view v = two_levels();
+    struct forecast f = poor_and_good();
+    f.spread = .25;
+    struct plan p;
+    plan_values(&p, &(struct plan_cfg){1, 5, 0, 1, .1, 4, 0}, &v, &f);
+    /* X = 4 * 0.25 * sqrt(4) = 2. Level 0 leaves 4 + 4 s, level 1 needs 4: none of X. Level 1 leaves
+     * 2 + 4 s: none. At 1 Mbit/s level 0 leaves 6 s: a tenth of level 1 in turn with it uses all of X. Level 1
+     * leaves 4 s and lacks 20 + 2. */
+    expect(p.value[1], 460, 540);
+    expect(p.value[0], 10 + 250 + .1 * 200 - 2, 90 - 20 + 450 - 200 - 22);
+    f.spread =
+        100; /* at most a fifth of the limit: 4 s, and level 1 leaves 2 of them at 2 Mbit/s */
+    plan_values(&p, &(struct plan_cfg){1, 5, 0, 1, .1, 4, 0}, &v, &f);
+    expect(p.value[1], 460, 538);
+}
+
+/* The link has half of the lowest rate more than it needs: 1 / 2 - 0.3 of 10 more chunks per chunk in the
+ * buffer. */
+TEST(a_slow_link_reaches_further)
+{
+    struct view v = two_levels();
+    struct plan p = plan_of((struct plan_cfg){1, 5, 0, 1, 0, 0, 10}, &v);
+    expect(p.value[1], 10 + 90 * 8, 90 + 90 * 8);
+}
+
 /* 1 Mbit/s, 6 s in the buffer after level 0. Level 0 needs 4 s of them, level 1 would need 24 s: a tenth of
  * the chunks may be at level 1. */
 TEST(levels_in_turn)
@@ -127,10 +166,16 @@ TEST(known_sizes_count)
 
 /* ---- the header's equation, one level after the other ---- */
 
-static double plain_value(const struct plan_cfg *cfg, const struct view *v, int k,
-                          double mu_held, double next_kbps, double later_kbps)
+static double plain_value(const struct plan_cfg *cfg, const struct view *v,
+                          const struct forecast *f, int k, double mu_held,
+                          double next_kbps, double later_kbps)
 {
-    double tail = fmin(cfg->tail + cfg->reach * v->buffer_s / v->chunk_s, PLAN_TAIL_MAX);
+    double load = fmin(v->ladder_kbps[0] / f->mean_kbps, 1);
+    double reach = cfg->reach + cfg->slow * fmax(load - PLAN_SLOW, 0);
+    double tail = fmin(cfg->tail + reach * v->buffer_s / v->chunk_s, PLAN_TAIL_MAX);
+    double low_s = cfg->low_s * f->spread * sqrt(v->chunk_s);
+    low_s = fmin(low_s, v->buffer_max_s / PLAN_LOW_PART);
+    double mu_low = cfg->low * v->qoe.mu_stall;
     double first[VIEW_LEVELS], after[VIEW_LEVELS];
     if (v->chunks) tail = fmin(tail, v->chunks - v->chunk - 1);
     view_rewards(first, v, VIEW_LAST);
@@ -149,16 +194,19 @@ static double plain_value(const struct plan_cfg *cfg, const struct view *v, int 
         view_rewards(from[m], v, m);
         late[m] = e <= v->chunk_s ? e : tail * e - (tail - 1) * v->chunk_s;
         held[m] = after[m] + (tail - 1) * from[m][m];
-        best = fmax(best, held[m] - mu_held * fmax(late[m] - buffer_s, 0));
+        double short_s = late[m] - buffer_s;
+        double cost = mu_held * fmax(short_s, 0) + mu_low * fmax(short_s + low_s, 0);
+        best = fmax(best, held[m] - cost);
     }
     for (int m = 0; m + 1 < v->levels; m++) {
         double share = (buffer_s - late[m]) * (1 / (late[m + 1] - late[m]));
         double fall = from[m][m] - from[m + 1][m],
                rise = from[m + 1][m + 1] - from[m][m + 1];
         if (share > 0 && share < 1)
-            best =
-                fmax(best, held[m] + share * (held[m + 1] - held[m]) - fmin(fall, rise));
+            best = fmax(best, held[m] + share * (held[m + 1] - held[m]) -
+                                  fmin(fall, rise) - mu_low * low_s);
     }
+    best -= (v->qoe.mu_stall - mu_held) * fmax(late[0] - buffer_s, 0);
     return worth + best;
 }
 
@@ -198,7 +246,9 @@ TEST(values_are_those_of_plain_loops)
     for (int n = 0; n < 1650; n++) {
         struct view v = drawn_view(&r, 2 + n % (VIEW_LEVELS - 1));
         struct plan_cfg cfg = {rng_range(&r, .5, 1.5), rng_range(&r, 2, 20),
-                               rng_range(&r, 0, 1), rng_range(&r, 0, 2)};
+                               rng_range(&r, 0, 1),    rng_range(&r, 0, 2),
+                               rng_range(&r, 0, .3),   rng_range(&r, 0, 40),
+                               rng_range(&r, 0, 10)};
         struct forecast f = forecast_of(&v);
         struct plan p;
         plan_values(&p, &cfg, &v, &f);
@@ -209,7 +259,7 @@ TEST(values_are_those_of_plain_loops)
                 double next = cfg.factor * f.next_kbps[i];
                 double later = cfg.factor * f.later_kbps[i];
                 double mu = (i < PLAN_POOR ? cfg.caution : 1) * v.qoe.mu_stall;
-                double value = plain_value(&cfg, &v, k, mu, next, later);
+                double value = plain_value(&cfg, &v, &f, k, mu, next, later);
                 double left_s = v.buffer_s - view_bytes(&v, k) * 8e-3 / next;
                 ck_assert_mem_eq(&p.value[i][k], &value, sizeof value);
                 mean += value * forecast_share[i];
@@ -223,5 +273,6 @@ TEST(values_are_those_of_plain_loops)
 }
 
 SUITE(abr_deciders_plan, values_by_hand, caution_and_factor, levels_in_turn,
-      a_large_buffer_reaches_further, the_end_and_the_limit, known_sizes_count,
-      values_are_those_of_plain_loops);
+      caution_spares_no_stall_of_the_lowest_level, a_low_buffer_costs,
+      a_slow_link_reaches_further, a_large_buffer_reaches_further, the_end_and_the_limit,
+      known_sizes_count, values_are_those_of_plain_loops);
