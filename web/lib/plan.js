@@ -9,7 +9,7 @@ import { SHARES } from './forecast.js';
 import { lastOf, levelOf, rewardsOf } from './view.js';
 
 /** As shipped: PLAN_DEFAULT. */
-const TAIL = 8, REACH = 0.75, SLOW = 12, SLOW_FROM = 0.3, TAIL_MAX = 60, POOR = 6, CAUTION = 0.5;
+const TAIL = 8, REACH = 0.75, SLOW = 12, SLOW_FROM = 0.3, FAR = 8, FAR_S = 10, TAIL_MAX = 60, POOR = 6, CAUTION = 0.5;
 const LOW = 0.1, LOW_S = 20, LOW_PART = 5;
 
 /**
@@ -21,7 +21,8 @@ export function planOf(view, { mean: meanKbps, spread, next, later }) {
     const { ladder, chunkS, chunk, chunks, bufferS, bufferMaxS, bytes, margin, qoe: { stall } } = view;
     const trust = margin === 0 ? 1 : Math.exp(-margin);
     const slow = Math.max(Math.min(ladder[0] / meanKbps, 1) - SLOW_FROM, 0);
-    const tail = Math.min(TAIL + (REACH + SLOW * slow) * bufferS / chunkS, TAIL_MAX);
+    const reachS = (REACH + SLOW * slow) * bufferS + FAR * Math.max(bufferS - FAR_S, 0);
+    const tail = Math.min(TAIL + reachS / chunkS, TAIL_MAX);
     const lowS = Math.min(LOW_S * spread * Math.sqrt(chunkS), bufferMaxS / LOW_PART), lowCost = LOW * stall;
     const held = chunks ? Math.min(tail, chunks - chunk - 1) : tail;
     const first = rewardsOf(view, lastOf(view)), after = ladder.map((_, k) => rewardsOf(view, levelOf(view, k)));

@@ -21,6 +21,10 @@ static const struct field ROWS[] = {
      FIELD(struct plan_cfg, low_s), .lo = 0, .hi = 1000},
     {"slow", "X", "more of reach on links near the lowest level",
      FIELD(struct plan_cfg, slow), .lo = 0, .hi = 100},
+    {"far", "X", "more of reach for the buffer beyond far_s", FIELD(struct plan_cfg, far),
+     .lo = 0, .hi = 100},
+    {"far_s", "S", "buffer beyond which far counts", FIELD(struct plan_cfg, far_s),
+     .lo = 0, .hi = 1000},
     {0}};
 
 int hold_level(const struct plan_cfg *cfg, const struct view *v)

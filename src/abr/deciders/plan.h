@@ -26,9 +26,9 @@
  *   x = (b - late(m)) / (late(m + 1) - late(m))
  * where no value has a stall, and `change` is the smaller penalty of a rise and of a fall between the two.
  *
- * A large buffer is spent over a longer time. On a link that hardly carries the lowest level R_0, it is all
- * that helps in an outage:
- *   T = tail + (reach + slow max(0, min(R_0 / m, 1) - PLAN_SLOW)) B / chunk_s
+ * A large buffer is spent over a longer time. What lies beyond far_s seconds is there for outages, which are
+ * rare and long. On a link that hardly carries the lowest level R_0, it is all that helps in one:
+ *   T = tail + [(reach + slow max(0, min(R_0 / m, 1) - PLAN_SLOW)) B + far max(0, B - far_s)] / chunk_s
  * with m the forecast's mean_kbps; at most PLAN_TAIL_MAX, and less at the video's end.
  *
  * All is additions and comparisons: O(levels^2) per quantile.
@@ -45,14 +45,14 @@
 #define PLAN_LOW_PART 5
 
 struct plan_cfg {
-    double factor, tail, reach, caution, low, low_s, slow;
+    double factor, tail, reach, caution, low, low_s, slow, far, far_s;
 };
 
 /* For every viewer, link, ladder and buffer; chosen on training links (test/score/regimes.mjs). */
 #define PLAN_DEFAULT                                                                    \
     {                                                                                   \
         .factor = 1, .tail = 8, .reach = 0.75, .caution = 0.5, .low = 0.1, .low_s = 20, \
-        .slow = 12                                                                      \
+        .slow = 12, .far = 8, .far_s = 10                                               \
     }
 
 struct plan {

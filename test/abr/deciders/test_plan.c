@@ -35,6 +35,9 @@ static struct forecast poor_and_good(void)
     return f;
 }
 
+/* Nothing of what depends on low buffers, slow links and far horizons. */
+#define CFG(...) ((struct plan_cfg){__VA_ARGS__, 0, 0, 0, 0, 0})
+
 static struct plan plan_of(struct plan_cfg cfg, const struct view *v)
 {
     struct plan p;
@@ -52,7 +55,7 @@ static void expect(const double *value, double low, double high)
 TEST(values_by_hand)
 {
     struct view v = two_levels();
-    struct plan p = plan_of((struct plan_cfg){1, 5, 0, 1}, &v);
+    struct plan p = plan_of(CFG(1, 5, 0, 1), &v);
     /* 1 Mbit/s. Level 0 takes 4 s and leaves 2 + 4 s. Five more at level 1 take 40 s, but play 24 while
      * they arrive: 450 - 10 (24 - 6) = 270, more than 250 at level 0.
      * Level 1 takes 8 s and stalls for 2 s; 4 s are left: 90 - 20 + (450 - 200). */
@@ -62,7 +65,7 @@ TEST(values_by_hand)
     double low = forecast_share[0];
     expect(p.mean, low * 280 + (1 - low) * 460, low * 320 + (1 - low) * 540);
     v.margin = log(2); /* half of what was forecast: 0.5 and 1 Mbit/s */
-    p = plan_of((struct plan_cfg){1, 5, 0, 1}, &v);
+    p = plan_of(CFG(1, 5, 0, 1), &v);
     expect(p.value[1], 280, 320);
 }
 
@@ -70,10 +73,10 @@ TEST(caution_and_factor)
 {
     struct view v = two_levels();
     /* later stalls at half their cost */
-    struct plan p = plan_of((struct plan_cfg){1, 5, 0, .5}, &v);
+    struct plan p = plan_of(CFG(1, 5, 0, .5), &v);
     expect(p.value[0], 10 + 360, 90 - 20 + 350);
     /* twice what was forecast: as the better quantiles above */
-    p = plan_of((struct plan_cfg){2, 5, 0, 1}, &v);
+    p = plan_of(CFG(2, 5, 0, 1), &v);
     expect(p.value[0], 460, 540);
 }
 
@@ -83,7 +86,7 @@ TEST(caution_spares_no_stall_of_the_lowest_level)
 {
     struct view v = two_levels();
     v.margin = log(4); /* the lowest quantile has a quarter of 1 Mbit/s */
-    struct plan p = plan_of((struct plan_cfg){1, 5, 0, .5}, &v);
+    struct plan p = plan_of(CFG(1, 5, 0, .5), &v);
     /* level 0 takes 16 s, 10 of them a stall; 4 s are left: z(0) = 60, z(1) = 140 */
     expect(p.value[0], 10 - 100 + 250 - 600, 90 - 260 + 10 + 4 * 50 - 600);
 }
@@ -95,7 +98,7 @@ TEST(a_low_buffer_costs)
     struct forecast f = poor_and_good();
     f.spread = .25;
     struct plan p;
-    plan_values(&p, &(struct plan_cfg){1, 5, 0, 1, .1, 4, 0}, &v, &f);
+    plan_values(&p, &(struct plan_cfg){1, 5, 0, 1, .1, 4, 0, 0, 0}, &v, &f);
     /* X = 4 * 0.25 * sqrt(4) = 2. Level 0 leaves 4 + 4 s, level 1 needs 4: none of X. Level 1 leaves
      * 2 + 4 s: none. At 1 Mbit/s level 0 leaves 6 s: a tenth of level 1 in turn with it uses all of X. Level 1
      * leaves 4 s and lacks 20 + 2. */
@@ -103,7 +106,7 @@ TEST(a_low_buffer_costs)
     expect(p.value[0], 10 + 250 + .1 * 200 - 2, 90 - 20 + 450 - 200 - 22);
     f.spread =
         100; /* at most a fifth of the limit: 4 s, and level 1 leaves 2 of them at 2 Mbit/s */
-    plan_values(&p, &(struct plan_cfg){1, 5, 0, 1, .1, 4, 0}, &v, &f);
+    plan_values(&p, &(struct plan_cfg){1, 5, 0, 1, .1, 4, 0, 0, 0}, &v, &f);
     expect(p.value[1], 460, 538);
 }
 
@@ -112,7 +115,7 @@ TEST(a_low_buffer_costs)
 TEST(a_slow_link_reaches_further)
 {
     struct view v = two_levels();
-    struct plan p = plan_of((struct plan_cfg){1, 5, 0, 1, 0, 0, 10}, &v);
+    struct plan p = plan_of((struct plan_cfg){1, 5, 0, 1, 0, 0, 10, 0, 0}, &v);
     expect(p.value[1], 10 + 90 * 8, 90 + 90 * 8);
 }
 
@@ -122,12 +125,12 @@ TEST(levels_in_turn)
 {
     struct view v = two_levels();
     v.qoe.mu_stall = 20; /* 450 - 20 (24 - 6) is less than 250 */
-    struct plan p = plan_of((struct plan_cfg){1, 5, 0, 1}, &v);
+    struct plan p = plan_of(CFG(1, 5, 0, 1), &v);
     /* level 1 leaves 4 s, which level 0 needs: 10 + 200 */
     expect(p.value[0], 10 + 250 + .1 * 200, 90 - 40 + 210);
     v.qoe.mu_rise =
         .5; /* the change costs 20, and level 1 is worth 430 after level 0: 248 are less */
-    p = plan_of((struct plan_cfg){1, 5, 0, 1}, &v);
+    p = plan_of(CFG(1, 5, 0, 1), &v);
     expect(p.value[0], 10 + 250, 90 - 40 + 210);
 }
 
@@ -135,9 +138,12 @@ TEST(levels_in_turn)
 TEST(a_large_buffer_reaches_further)
 {
     struct view v = two_levels();
-    struct plan p = plan_of((struct plan_cfg){1, 5, .5, 1}, &v);
+    struct plan p = plan_of(CFG(1, 5, .5, 1), &v);
     expect(p.value[1], 10 + 90 * 5.75, 90 + 90 * 5.75);
-    p = plan_of((struct plan_cfg){1, 5, 1000, 1}, &v);
+    /* 2 s more than 4 s, twice: a chunk more */
+    p = plan_of((struct plan_cfg){1, 5, .5, 1, 0, 0, 0, 2, 4}, &v);
+    expect(p.value[1], 10 + 90 * 6.75, 90 + 90 * 6.75);
+    p = plan_of(CFG(1, 5, 1000, 1), &v);
     expect(p.value[1], 10 + 90 * PLAN_TAIL_MAX, 90 + 90 * PLAN_TAIL_MAX);
 }
 
@@ -145,14 +151,14 @@ TEST(the_end_and_the_limit)
 {
     struct view v = two_levels();
     v.chunks = 1; /* the last chunk: nothing is held after it */
-    struct plan p = plan_of((struct plan_cfg){1, 5, 0, 1}, &v);
+    struct plan p = plan_of(CFG(1, 5, 0, 1), &v);
     expect(p.value[0], 10, 90 - 20);
     v.chunks = 2; /* one more: 8 s for level 1, with 6 or 4 s in the buffer */
-    p = plan_of((struct plan_cfg){1, 5, 0, 1}, &v);
+    p = plan_of(CFG(1, 5, 0, 1), &v);
     expect(p.value[0], 10 + 90 - 20, 70 + 90 - 40);
     v.chunks = 0;
     v.buffer_max_s = 4; /* holds no more: 450 - 200 are not more than 250 at level 0 */
-    p = plan_of((struct plan_cfg){1, 5, 0, 1}, &v);
+    p = plan_of(CFG(1, 5, 0, 1), &v);
     expect(p.value[0], 10 + 250, 320);
 }
 
@@ -160,7 +166,7 @@ TEST(known_sizes_count)
 {
     struct view v = two_levels();
     v.next_bytes[1] = 750e3; /* 6 s at 1 Mbit/s: no stall, and 4 s are left */
-    struct plan p = plan_of((struct plan_cfg){1, 5, 0, 1}, &v);
+    struct plan p = plan_of(CFG(1, 5, 0, 1), &v);
     expect(p.value[0], 280, 90 + 250);
 }
 
@@ -171,8 +177,9 @@ static double plain_value(const struct plan_cfg *cfg, const struct view *v,
                           double next_kbps, double later_kbps)
 {
     double load = fmin(v->ladder_kbps[0] / f->mean_kbps, 1);
-    double reach = cfg->reach + cfg->slow * fmax(load - PLAN_SLOW, 0);
-    double tail = fmin(cfg->tail + reach * v->buffer_s / v->chunk_s, PLAN_TAIL_MAX);
+    double reach_s = (cfg->reach + cfg->slow * fmax(load - PLAN_SLOW, 0)) * v->buffer_s +
+                     cfg->far * fmax(v->buffer_s - cfg->far_s, 0);
+    double tail = fmin(cfg->tail + reach_s / v->chunk_s, PLAN_TAIL_MAX);
     double low_s = cfg->low_s * f->spread * sqrt(v->chunk_s);
     low_s = fmin(low_s, v->buffer_max_s / PLAN_LOW_PART);
     double mu_low = cfg->low * v->qoe.mu_stall;
@@ -245,10 +252,10 @@ TEST(values_are_those_of_plain_loops)
     int stalls = 0, full = 0, ends = 0;
     for (int n = 0; n < 1650; n++) {
         struct view v = drawn_view(&r, 2 + n % (VIEW_LEVELS - 1));
-        struct plan_cfg cfg = {rng_range(&r, .5, 1.5), rng_range(&r, 2, 20),
-                               rng_range(&r, 0, 1),    rng_range(&r, 0, 2),
-                               rng_range(&r, 0, .3),   rng_range(&r, 0, 40),
-                               rng_range(&r, 0, 10)};
+        struct plan_cfg cfg = {
+            rng_range(&r, .5, 1.5), rng_range(&r, 2, 20), rng_range(&r, 0, 1),
+            rng_range(&r, 0, 2),    rng_range(&r, 0, .3), rng_range(&r, 0, 40),
+            rng_range(&r, 0, 10),   rng_range(&r, 0, 10), rng_range(&r, 0, 20)};
         struct forecast f = forecast_of(&v);
         struct plan p;
         plan_values(&p, &cfg, &v, &f);
