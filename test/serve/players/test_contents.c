@@ -7,13 +7,23 @@
 #include "support/alloc.h"
 #include "support/suites.h"
 
+static struct origins names;
 static struct contents *c;
 static struct err e;
 
 static void setup(void)
 {
     e = (struct err){0};
-    c = contents_new(3, &e);
+    if (!names.n) {
+        ck_assert_int_eq(origins_add(&names, "a=http://far/a", &e), 0);
+        ck_assert_int_eq(origins_add(&names, "b=http://far/b", &e), 0);
+        for (int i = 0; i < 3; i++) {
+            char text[32];
+            snprintf(text, sizeof text, "a%d=http://far/a%d", i, i);
+            ck_assert_int_eq(origins_add(&names, text, &e), 0);
+        }
+    }
+    c = contents_new(3, &names, &e);
     ck_assert_ptr_nonnull(c);
 }
 
@@ -38,8 +48,17 @@ static const char *mpd(const char *media, int start, int chunks, int top)
 
 static int learn(const char *path, const char *text)
 {
+    char url[1024];
+    if (!origins_url(url, sizeof url, &names, path)) strcpy(url, "http://else/m");
+    const struct contents_manifest m = {path, url, text, strlen(text)};
     e = (struct err){0};
-    return contents_learn(c, path, text, strlen(text), &e);
+    return contents_learn(c, &m, NULL, &e);
+}
+
+/* The number of the chunk that a file holds. */
+static int number_of(const struct content *one, const char *path)
+{
+    return contents_chunk(one, path, -1).number;
 }
 
 /* The top level of what is known of a file; 0: nothing. */
@@ -64,10 +83,10 @@ TEST(a_manifest_tells_ladder_and_names)
     ck_assert(v->levels == 2 && v->chunks == 5 && v->chunk_s == 2);
     ck_assert_int_eq(video_chunk(v, 3)[0], 75000);
     ck_assert_int_eq(video_chunk(v, 3)[1], 300000);
-    ck_assert_int_eq(contents_number(one, "007.m4s"), 1);
-    ck_assert_int_eq(contents_number(one, "x/009.m4s?y"), 3);
-    ck_assert_int_eq(contents_number(one, "011.m4s"), 5);
-    ck_assert_int_eq(contents_number(one, "012.m4s"), -1);
+    ck_assert_int_eq(number_of(one, "a/film/hi/007.m4s"), 1);
+    ck_assert_int_eq(number_of(one, "a/film/lo/009.m4s?y"), 3);
+    ck_assert_int_eq(number_of(one, "a/film/hi/011.m4s"), 5);
+    ck_assert_int_eq(number_of(one, "a/film/hi/012.m4s"), -1);
     contents_put(c, one);
     ck_assert_ptr_null(contents_get(c, "a/other/007.m4s", 300, 0));
     ck_assert_ptr_null(contents_get(c, "b/film/007.m4s", 300, 0));
@@ -149,12 +168,12 @@ TEST(names_that_tell_nothing)
               "</Representation></AdaptationSet></Period></MPD>"),
         0);
     struct content *one = contents_get(c, "a/a", 300, 0);
-    ck_assert_int_eq(contents_number(one, "a"), -1);
+    ck_assert_int_eq(number_of(one, "a/a"), 0);
     ck_assert_int_eq(video_chunk(contents_video(one), 1)[0], 200);
     contents_put(c, one);
     ck_assert_int_eq(learn("b/m.mpd", mpd("all.mp4", 1, 3, 1000)), 0);
     one = contents_get(c, "b/all.mp4", 300, 0);
-    ck_assert_int_eq(contents_number(one, "all.mp4"), -1);
+    ck_assert_int_eq(number_of(one, "b/all.mp4"), -1);
     contents_put(c, one);
 }
 
