@@ -236,6 +236,29 @@ await test('sound counts once: in the ladder of HLS, beside that of DASH', async
     assert.ok(LEVELS.some(l => l.kbps === cap(muxed)));
 });
 
+await test('a player of our own reports its sound', async () => {
+    const { json: { session: id } } = await d.call('POST', '/v1/sessions', { ladder_kbps: [300, 750], chunk_s: 4, chunks: 9 });
+    const path = `/v1/sessions/${id}/decisions`, last = { chunk: 0, level: 0, bytes: 150000, download_s: 0.8, rebuffer_s: 0 };
+    const question = { chunk: 1, buffer_s: 4, other_kbps: 128, last: { ...last, other_bytes: 50000 } };
+    for (let i = 0; i < 2; i++) assert.equal((await d.call('POST', path, question)).status, 200); // the second is a repeat
+    // 200,000 bytes in 0.8 s, less 128 kbit/s
+    assert.equal((await d.call('GET', `/v1/sessions/${id}`)).json.steps[0].bytes, 187200);
+    assert.equal((await d.call('POST', path, { ...question, other_kbps: 64 })).status, 409);
+    for (const [field, body] of [['last.other_bytes', { ...question, last: { ...last, other_bytes: -1 } }], ['other_kbps', { ...question, other_kbps: -1 }],
+        ['other_kbps', { ...question, last, other_kbps: 1e7 }]]) {
+        const r = await d.call('POST', path, { ...body, chunk: 2 });
+        assert.deepEqual([r.status, r.json.field], [400, field]);
+    }
+    const report = { chunk: 1, level: 1, bytes: 375000, download_s: 2, rebuffer_s: 0, other_bytes: 64000, other_kbps: 128 };
+    assert.equal((await d.call('POST', `/v1/sessions/${id}/rewards`, report)).status, 200);
+    assert.equal((await d.call('GET', `/v1/sessions/${id}`)).json.steps[1].bytes, 407000);
+    // a link that carries the sound and little else
+    const decide = other_kbps => d.call('POST', '/v1/decide', { ladder_kbps: [300, 750, 1200], chunk_s: 4, buffer_s: 8, last_level: 0,
+        throughput_kbps: [1500, 1500, 1500, 1500, 1500], download_s: [1, 1, 1, 1, 1], profile: 'live', other_kbps });
+    assert.ok((await decide(1300)).json.level < (await decide(0)).json.level);
+    assert.deepEqual([(await decide(-1)).status, (await decide(-1)).json.field], [400, 'other_kbps']);
+});
+
 await test("the player's own cap is part of the question", async () => {
     for (const [key, top, most] of [['tb', 1350, 900], ['tb', 900, 900], ['tpb', 400, 400]]) {
         let r;
