@@ -100,7 +100,7 @@ await test('a cap in the address', async () => {
     const bed = new Bed('capped', 90000, { client: 'capped', query: 'max_kbps=1200' });
     assert.deepEqual([...new Set(await bed.watch())].filter(l => Number(l) > 2), []);
     const free = new Bed('free', 90000, { client: 'free' });
-    assert.ok((await free.watch()).includes('5'));
+    assert.ok((await free.watch()).some(l => Number(l) > 2), 'without a cap it takes more');
     for (const wrong of ['x', '-1', '5']) {
         const r = await new Bed('wrong', 1000, { client: 'wrong', query: `max_kbps=${wrong}` }).post(bed.fetch());
         assert.deepEqual([r.status, r.json.field], [400, 'max_kbps']);

@@ -308,33 +308,35 @@ static const char *offered(const char *text, struct hls_offer offer)
     return out;
 }
 
-#define V(kbps, height, codecs)                                       \
-    "#EXT-X-STREAM-INF:BANDWIDTH=" #kbps "000,RESOLUTION=16x" #height \
-    ",CODECS=\"" codecs "\"\n" #kbps codecs ".m3u8\n"
+#define V(kbps, height, codecs)                                                        \
+    "#EXT-X-STREAM-INF:BANDWIDTH=" #kbps "000,RESOLUTION=" #height ",CODECS=\"" codecs \
+    "\"\n" #kbps codecs ".m3u8\n"
 #define HEAD "#EXTM3U\n#EXT-X-MEDIA:TYPE=AUDIO,GROUP-ID=\"a,URI=\",URI=\"/a.m3u8\"\n"
 #define SOUND "#EXT-X-STREAM-INF:BANDWIDTH=64000,CODECS=\"mp4a.40.2\"\nsound.m3u8\n"
 
 TEST(variants_within_caps_and_in_order)
 {
-    const char *all = HEAD V(2000, 9, "avc1") V(500, 8, "avc1") SOUND V(1000, 8, "avc3")
-        V(700, 9, "hvc1");
+    const char *all = HEAD V(2000, 1280x720, "avc1") V(500, 640x360, "avc1")
+        SOUND V(1000, 640x360, "avc3") V(700, 1280x720, "hvc1");
     const struct {
         struct hls_offer offer;
         const char *want;
     } t[] = {
         {{0}, all},
         {{.max_kbps = 1000},
-         HEAD V(500, 8, "avc1") SOUND V(1000, 8, "avc3") V(700, 9, "hvc1")},
-        {{.max_height = 8},
-         HEAD V(500, 8, "avc1") SOUND V(1000, 8, "avc3") V(700, 9, "hvc1")},
+         HEAD V(500, 640x360, "avc1") SOUND V(1000, 640x360, "avc3")
+             V(700, 1280x720, "hvc1")},
+        {{.max_height = 500},
+         HEAD V(500, 640x360, "avc1") SOUND V(1000, 640x360, "avc3")
+             V(700, 1280x720, "hvc1")},
         /* the lowest one of each codec stays */
-        {{.max_kbps = 100}, HEAD V(500, 8, "avc1") SOUND V(700, 9, "hvc1")},
+        {{.max_kbps = 100}, HEAD V(500, 640x360, "avc1") SOUND V(700, 1280x720, "hvc1")},
         {{.first_kbps = 1999},
-         HEAD V(1000, 8, "avc3") V(2000, 9, "avc1") V(500, 8, "avc1")
-             SOUND V(700, 9, "hvc1")},
+         HEAD V(1000, 640x360, "avc3") V(2000, 1280x720, "avc1") V(500, 640x360, "avc1")
+             SOUND V(700, 1280x720, "hvc1")},
         {{.first_kbps = 10},
-         HEAD V(500, 8, "avc1") V(2000, 9, "avc1") SOUND V(1000, 8, "avc3")
-             V(700, 9, "hvc1")},
+         HEAD V(500, 640x360, "avc1") V(2000, 1280x720, "avc1")
+             SOUND V(1000, 640x360, "avc3") V(700, 1280x720, "hvc1")},
         {{.first_kbps = 9000}, all},
     };
     for (size_t i = 0; i < sizeof t / sizeof *t; i++)
@@ -382,7 +384,7 @@ static void *offer_some(void *ctx, struct err *e)
     (void)ctx;
     size_t n;
     const struct hls_offer o = {.max_kbps = 600, .first_kbps = 500};
-    const char *text = HEAD V(2000, 9, "avc1") V(500, 8, "avc1");
+    const char *text = HEAD V(2000, 1280x720, "avc1") V(500, 640x360, "avc1");
     return hls_offer(&n, text, strlen(text), "m", &o, e);
 }
 
