@@ -13,7 +13,7 @@
 
 enum { POLL_MS = 1000 }; /* the bell rings before */
 
-static const char MAX_KBPS[] = "abrd_max_kbps", MAX_HEIGHT[] = "abrd_max_height";
+static const char MAX_KBPS[] = "abrd-max-kbps", MAX_HEIGHT[] = "abrd-max-height";
 /* Parameters that are not for the origin. */
 static const char *const OURS[] = {"CMCD", MAX_KBPS, MAX_HEIGHT, NULL};
 

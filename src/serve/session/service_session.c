@@ -330,10 +330,13 @@ int service_open(struct session_opened *out, struct service *s, struct service_w
 /* The outcome without other streams. */
 static int leave_video(struct outcome *o, const char *prefix, struct err *e)
 {
+    static const int64_t MOST = (int64_t)LIMITS_BYTES;
     if (!o->has_other || o->download_s < LIMITS_DOWNLOAD_S_MIN || o->bytes < 0) return 0;
     int rc = limits_other(o, prefix, e);
     if (rc) return rc;
-    o->bytes = sound_left_bytes(o->bytes, o->other_bytes, o->other_kbps, o->download_s);
+    int64_t left =
+        sound_left_bytes(o->bytes, o->other_bytes, o->other_kbps, o->download_s);
+    if ((double)o->bytes <= LIMITS_BYTES) o->bytes = left < MOST ? left : MOST;
     o->has_other = false;
     return 0;
 }
