@@ -309,6 +309,7 @@ int limits_reward(const struct reward_in *in, int levels, int chunks, struct err
                          "the report is empty: send an outcome, reward or final");
     int rc = 0;
     if (in->has_outcome) rc = limits_outcome(&in->outcome, "", levels, chunks, e);
+    if (!rc) rc = within(in->outcome.other_kbps, 0, LIMITS_KBPS_MAX, "other_kbps", e);
     if (!rc && in->has_external) {
         rc = check_chunk(in->chunk, chunks, "chunk", e);
         if (!rc)
