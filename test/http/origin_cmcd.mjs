@@ -17,7 +17,7 @@ const bytesOf = (kbps, n) => Math.round(kbps * 125 * CHUNK_S * (0.8 + 0.4 * Math
 
 const files = {
     '/film/m.mpd': manifest(), '/chunked/m.mpd': manifest(), '/time/m.mpd': manifest('$RepresentationID$/t$Time$.m4s'),
-    '/broken/m.mpd': '<MPD/>', '/huge/m.mpd': manifest() + ' '.repeat(300000),
+    '/broken/m.mpd': '<MPD/>', '/huge/m.mpd': manifest() + ' '.repeat(2200000),
 };
 const server = http.createServer((q, r) => {
     const path = q.url.split('?')[0], text = files[path], chunked = path.startsWith('/chunked');

@@ -96,6 +96,17 @@ await test('a whole video, and the page that is loaded again behind it', async (
     }
 });
 
+await test('a cap in the address', async () => {
+    const bed = new Bed('capped', 4000, { client: 'capped', query: 'max_kbps=300' });
+    assert.deepEqual([...new Set(await bed.watch())].filter(l => Number(l) > 0), []);
+    const free = new Bed('free', 4000, { client: 'free' });
+    assert.ok((await free.watch()).some(l => Number(l) > 0), 'without a cap it takes more');
+    for (const wrong of ['x', '-1', '5']) {
+        const r = await new Bed('wrong', 1000, { client: 'wrong', query: `max_kbps=${wrong}` }).post(bed.fetch());
+        assert.deepEqual([r.status, r.json.field], [400, 'max_kbps']);
+    }
+});
+
 await test('the levels are those of the sessions\' API', async () => {
     const bed = new Bed('twin', 1800, { client: 'twin', query: 'profile=news' });
     const twin = (await d.call('POST', '/v1/sessions',

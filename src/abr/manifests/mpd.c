@@ -32,8 +32,9 @@ struct mpd_times {
 struct mpd {
     const char *name;                     /* for messages */
     const struct segments_source *source; /* NULL: none; index boxes cannot be read */
-    int chunks;                           /* the caller's; 0: as the manifest says */
-    struct mpd_times times;               /* of the Representation that is being read */
+    const struct video_cfg *cfg;
+    bool live;              /* its type is dynamic */
+    struct mpd_times times; /* of the Representation that is being read */
 };
 
 /* An element. */
@@ -372,6 +373,7 @@ static int add_run(struct mpd *m, const struct mpd_node *s, int64_t *at, double 
     if (repeat < 0 && next && mpd_attribute(text, sizeof text, next, "t") &&
         mpd_whole(&next_at, text))
         end = (double)next_at;
+    if (repeat < 0 && end <= 0.0 && m->live && m->cfg->any_length) repeat = 1;
     if (repeat < 0 && end <= 0.0)
         return text_refuse(m->name, mpd_line(s), ERR_INVALID, e,
                            "S: r is -1 and no end is known");
@@ -412,6 +414,7 @@ static int read_fixed(struct mpd *m, const struct mpd_chain *c, const char *elem
         return text_refuse(m->name, mpd_line(at), ERR_INVALID, e,
                            "no %s with a duration or a SegmentTimeline", element);
     double units = total_s * m->times.timescale;
+    if (total_s <= 0.0 && !count && m->live && m->cfg->any_length) count = 2;
     if (total_s <= 0.0 && count > 0) units = (double)duration * (double)count;
     if (units <= 0.0)
         return text_refuse(m->name, mpd_line(c->at[0]), ERR_INVALID, e,
@@ -570,7 +573,7 @@ static int read_template(struct mpd *m, struct segments *out, int level,
 {
     static const char element[] = "SegmentTemplate";
     char init[SEGMENTS_URL];
-    int rc = mpd_read_times(m, c, element, total_s, m->chunks, e);
+    int rc = mpd_read_times(m, c, element, total_s, m->cfg->chunks, e);
     if (!rc && mpd_inherited(init, sizeof init, c, element, "initialization"))
         rc = read_init(out, level, s, init, e);
     for (int i = 0; i < m->times.n && !rc; i++) {
@@ -596,7 +599,7 @@ static int add_listed(struct segments *out, int level, const struct stream *s,
                       const struct mpd_node *at, double length_s, struct err *e)
 {
     char media[SEGMENTS_URL] = "", range[64], url[SEGMENTS_URL];
-    int64_t from, to, bytes = -1;
+    int64_t from = -1, to, bytes = -1;
     if (mpd_attribute(range, sizeof range, at, "mediaRange")) {
         if (!mpd_range(&from, &to, range))
             return text_refuse(out->name, mpd_line(at), ERR_INVALID, e,
@@ -607,7 +610,9 @@ static int add_listed(struct segments *out, int level, const struct stream *s,
     if (!segments_join(url, s->base, media))
         return text_refuse(out->name, mpd_line(at), ERR_RANGE, e,
                            "SegmentURL: media is too long");
-    return segments_add(out, level, length_s, bytes, url, e);
+    int rc = segments_add(out, level, length_s, bytes, url, e);
+    if (!rc) segments_begins(out, level, from);
+    return rc;
 }
 
 static int read_list(struct mpd *m, struct segments *out, int level,
@@ -653,6 +658,7 @@ static int add_indexed(struct segments *out, int level, const struct sidx_entry 
         int rc =
             segments_add(out, level, entries[i].duration_s, entries[i].bytes, url, e);
         if (rc) return rc;
+        segments_begins(out, level, entries[i].from);
     }
     if (out->level[level].n) return 0;
     return text_refuse(out->name, 0, ERR_INVALID, e,
@@ -865,11 +871,11 @@ static int read_period(struct mpd *m, struct segments *out, const struct mpd_nod
     int rc = read_span(span, m, root, period, &before, e);
     if (rc) return rc;
     const struct mpd_node *set = mpd_child(period, "AdaptationSet");
-    while (set && !is_video(set))
+    for (int i = m->cfg->set; set && (!is_video(set) || i-- > 0);)
         set = mpd_named(set->next, "AdaptationSet");
     if (!set)
         return text_refuse(m->name, mpd_line(period), ERR_ABSENT, e,
-                           "no AdaptationSet of video");
+                           "no AdaptationSet of video%s", m->cfg->set ? " more" : "");
     struct mpd_chain c = {{root, period, set}, 3};
     rc = read_set(m, out, &c, span->lasts, e);
     segments_sort(out);
@@ -885,14 +891,29 @@ static int read_document(struct mpd *m, struct segments *out, const struct mpd_n
     const struct mpd_node *period = mpd_child(root, "Period");
     if (!period)
         return text_refuse(m->name, mpd_line(root), ERR_INVALID, e, "has no Period");
+    char type[16];
+    m->live = mpd_attribute(type, sizeof type, root, "type") && !strcmp(type, "dynamic");
+    out->live = m->live;
     struct span span = {0}; /* before the first Period: empty, ends at 0 s */
-    int rc = read_period(m, out, root, period, &span, e);
-    while (!rc && (period = mpd_named(period->next, "Period"))) {
-        struct segments more = {.name = m->name};
-        rc = read_period(m, &more, root, period, &span, e);
-        if (!rc) rc = segments_append(out, &more, e);
-        segments_free(&more);
+    const int wanted = m->cfg->period;
+    int rc = 0, n = 0;
+    for (; period && !rc && (!wanted || n < wanted);
+         period = mpd_named(period->next, "Period")) {
+        const struct span before = span;
+        n++;
+        if (wanted > n) {
+            rc = read_span(&span, m, root, period, &before, e);
+        } else if (!out->levels) {
+            rc = read_period(m, out, root, period, &span, e);
+        } else {
+            struct segments more = {.name = m->name};
+            rc = read_period(m, &more, root, period, &span, e);
+            if (!rc) rc = segments_append(out, &more, e);
+            segments_free(&more);
+        }
     }
+    if (!rc && n < wanted)
+        rc = text_refuse(m->name, mpd_line(root), ERR_ABSENT, e, "has %d Periods", n);
     return rc;
 }
 
@@ -905,7 +926,7 @@ struct video *mpd_read_video(const char *text, size_t len, const char *name,
     struct mpd_node *root = mpd_tree(text + blanks, len - blanks, name, e);
     if (!root) return NULL;
     struct video *v = NULL;
-    struct mpd m = {.name = name, .source = source, .chunks = cfg->chunks};
+    struct mpd m = {.name = name, .source = source, .cfg = cfg};
     struct segments list = {.name = name};
     if (!read_document(&m, &list, root, e)) v = segments_video(&list, source, e);
 

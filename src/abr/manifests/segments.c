@@ -131,10 +131,17 @@ int segments_add(struct segments *s, int level, double duration_s, int64_t bytes
         l->cap = cap;
     }
     struct segment *one = &l->at[l->n];
-    *one = (struct segment){.duration_s = duration_s, .bytes = bytes, .points = -1.0F};
+    *one = (struct segment){
+        .duration_s = duration_s, .bytes = bytes, .from = -1, .points = -1.0F};
     int rc = keep_url(&one->url, s, url, l->n ? one[-1].url : 0, e);
     if (!rc) l->n++;
     return rc;
+}
+
+void segments_begins(struct segments *s, int level, int64_t from)
+{
+    struct segments_level *l = &s->level[level];
+    l->at[l->n - 1].from = from;
 }
 
 int segments_rate(struct segments *s, int level, const double *points, int n,
@@ -180,6 +187,7 @@ int segments_append(struct segments *to, const struct segments *from, struct err
                                   from->text + one->url, e);
             if (rc) return rc;
             to->level[k].at[to->level[k].n - 1].points = one->points;
+            segments_begins(to, k, one->from);
         }
     return 0;
 }
@@ -416,6 +424,12 @@ struct video *segments_video(struct segments *s, const struct segments_source *s
         ladder[k] = s->level[k].kbps;
     struct video *v = video_new(s->levels, sized ? sized : s->level[0].n,
                                 chunk_length_s(&s->level[0]), ladder, e);
+    for (int k = 0; v && k < s->levels; k++)
+        v->peak_kbps[k] = s->level[k].peak_kbps;
+    if (v) {
+        v->live = s->live;
+        v->sound = s->sound;
+    }
     if (v &&
         (segments_fill(v, s, sized > 0, source, e) || segments_fill_quality(v, s, e))) {
         video_free(v);

@@ -46,6 +46,7 @@ struct segments_source segments_folder(const char *dir);
 struct segment {
     double duration_s;
     int64_t bytes; /* -1: the size of the resource at url */
+    int64_t from;  /* first byte within the resource; -1: it is the whole resource */
     size_t url;    /* offset in text */
     float points;  /* quality; < 0: not stated */
 };
@@ -53,7 +54,8 @@ struct segment {
 struct segments_level {
     char id[128]; /* for messages */
     double kbps;
-    int height; /* of the picture (quality_height); 0: not known */
+    double peak_kbps; /* 0: not stated */
+    int height;       /* of the picture (quality_height); 0: not known */
     /* offsets in text, or SEGMENTS_NONE: of the URL of an initialization segment, and of the playlist
      * that lists the segments */
     size_t init, playlist;
@@ -64,6 +66,8 @@ struct segments_level {
 struct segments {
     const char *name;    /* of the manifest, for messages; borrowed */
     int levels, periods; /* periods: that were appended */
+    bool live;           /* more segments will follow */
+    bool sound;          /* the bitrates of the levels contain the sound */
     struct segments_level level[VIEW_LEVELS];
     char *text; /* URLs, one after the other, owned */
     size_t text_len, text_cap;
@@ -80,6 +84,8 @@ int segments_keep(struct segments *s, size_t *at, const char *url, struct err *e
 int segments_level(struct segments *s, const char *id, double kbps, struct err *e);
 int segments_add(struct segments *s, int level, double duration_s, int64_t bytes,
                  const char *url, struct err *e) __attribute__((warn_unused_result));
+/* The segment added last is a part of its resource, from this byte on. */
+void segments_begins(struct segments *s, int level, int64_t from);
 /* Gives the segments of a level their quality: n points in their order. One number is for all of them,
  * and the last may be missing. ERR_INVALID for fewer, ERR_RANGE for numbers outside 0 .. 100. */
 int segments_rate(struct segments *s, int level, const double *points, int n,

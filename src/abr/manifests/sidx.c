@@ -12,14 +12,17 @@ enum {
     BOX_MAX = 1 << 20
 };
 
+#define OFFSET_MAX (UINT64_C(1) << 50)
+
 static uint32_t be32(const uint8_t *p)
 {
     return (uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 | (uint32_t)p[2] << 8 | p[3];
 }
 
-/* time: of the first reference, in units of 1 / timescale s. */
-static int add_references(struct sidx_entry *out, int n, const uint8_t *at, double time,
-                          uint32_t timescale, const char *name, struct err *e)
+/* time: of the first reference, in units of 1 / timescale s. from: its first byte. */
+static int add_references(struct sidx_entry *out, int n, const uint8_t *at, int64_t from,
+                          double time, uint32_t timescale, const char *name,
+                          struct err *e)
 {
     for (int i = 0; i < n; i++, at += REFERENCE) {
         uint32_t bytes = be32(at), duration = be32(at + 4);
@@ -31,8 +34,9 @@ static int add_references(struct sidx_entry *out, int n, const uint8_t *at, doub
             return text_refuse(name, 0, ERR_INVALID, e,
                                "sidx: reference %d has %u bytes and a duration of %u", i,
                                bytes, duration);
-        out[i] =
-            (struct sidx_entry){bytes, (double)duration / timescale, time / timescale};
+        out[i] = (struct sidx_entry){bytes, from, (double)duration / timescale,
+                                     time / timescale};
+        from += bytes;
         time += (double)duration;
     }
     return 0;
@@ -53,11 +57,17 @@ int sidx_parse(struct sidx_entry **out, int *n, const void *box, size_t len,
     uint32_t timescale = be32(p + 16);
     double earliest = be32(p + 20); /* followed by its lower half in version 1 */
     if (p[HEADER] == 1) earliest = earliest * 4294967296.0 + be32(p + 24);
+    uint64_t first = be32(p + counts - 6); /* first_offset, likewise */
+    if (p[HEADER] == 1) first |= (uint64_t)be32(p + counts - 10) << 32;
     int count = p[counts] << 8 | p[counts + 1];
     if (p[HEADER] > 1 || !timescale || !count)
         return text_refuse(name, 0, ERR_INVALID, e,
                            "sidx: version %d, timescale %u, %d references", p[HEADER],
                            timescale, count);
+    if (first > OFFSET_MAX)
+        return text_refuse(name, 0, ERR_INVALID, e,
+                           "sidx: its first segment begins at byte %llu",
+                           (unsigned long long)first);
     if (size < counts + 2 + (size_t)count * REFERENCE)
         return text_refuse(name, 0, ERR_INVALID, e,
                            "sidx: %d references do not fit a box of %zu bytes", count,
@@ -65,7 +75,8 @@ int sidx_parse(struct sidx_entry **out, int *n, const void *box, size_t len,
 
     struct sidx_entry *entries = calloc((size_t)count, sizeof *entries);
     if (!entries) return err_set(e, ERR_MEMORY, "no memory for %d segments", count);
-    int rc = add_references(entries, count, p + counts + 2, earliest, timescale, name, e);
+    int rc = add_references(entries, count, p + counts + 2, (int64_t)(size + first),
+                            earliest, timescale, name, e);
     if (rc) {
         free(entries);
         return rc;
@@ -115,5 +126,7 @@ int sidx_load(struct sidx_entry **out, int *n, const struct segments_source *sou
     if (!box) return e && e->code ? e->code : ERR_IO;
     rc = sidx_parse(out, n, box, len, url, e);
     free(box);
+    for (int i = 0; i < *n; i++)
+        (*out)[i].from += from;
     return rc;
 }

@@ -17,6 +17,7 @@
 
 struct sidx_entry {
     int64_t bytes;     /* > 0 */
+    int64_t from;      /* its first byte, counted from the box's first */
     double duration_s; /* > 0 */
     double start_s;    /* presentation time, on the clock of the file */
 };
@@ -27,7 +28,7 @@ int sidx_parse(struct sidx_entry **out, int *n, const void *box, size_t len,
                const char *name, struct err *e) __attribute__((warn_unused_result));
 
 /* The index of the resource: bytes from .. to when to > 0, else the first sidx box among the first
- * boxes of the file. */
+ * boxes of the file. Here segments begin at bytes of the resource. */
 int sidx_load(struct sidx_entry **out, int *n, const struct segments_source *source,
               const char *url, int64_t from, int64_t to, struct err *e)
     __attribute__((warn_unused_result));

@@ -10,13 +10,14 @@
  *   - sabre: JSON (segment_duration_ms, bitrates_kbps, segment_sizes_bits). A folder with video.json
  *     (VIDEO_TABLE) is read as that file. Our own keys are optional: heights (levels), level_quality
  *     (levels), quality (segments, levels).
- *   - DASH MPD: the first AdaptationSet of video of each Period, with SegmentTemplate (duration or
- *     SegmentTimeline), SegmentList, or SegmentBase. The index box of SegmentBase is read from the
+ *   - DASH MPD: one AdaptationSet of video of each Period, the first one unless cfg.set names another,
+ *     with SegmentTemplate (duration or SegmentTimeline), SegmentList, or SegmentBase. The index box of SegmentBase is read from the
  *     file (sidx.h); a Period gets the segments within it. Periods follow each other and must have
  *     one ladder. A document type declaration is refused before any of its entities is read.
  *   - HLS: a master playlist (RFC 8216) and the media playlists that it names. The ladder is
  *     AVERAGE-BANDWIDTH when every variant states it, else BANDWIDTH. Of variants with the same
- *     BANDWIDTH, AVERAGE-BANDWIDTH, RESOLUTION and CODECS the first is taken.
+ *     BANDWIDTH, AVERAGE-BANDWIDTH, RESOLUTION and CODECS the first is taken. Variants of another codec
+ *     or VIDEO-RANGE than the first one are another set (cfg.set).
  * Sizes of MPD and HLS are byte ranges and index boxes where they exist. Otherwise they are the sizes
  * of the files next to the manifest, or bandwidth times duration without these. Levels must be
  * aligned. Nothing is fetched; files have at most 16 MB.
@@ -38,6 +39,7 @@
 #include "abr/emulator/view.h"
 #include "base/err.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -53,7 +55,10 @@ struct video {
     int levels, chunks;
     double chunk_s;
     double ladder_kbps[VIEW_LEVELS];
-    int64_t *bytes;           /* (chunks, levels), owned */
+    double peak_kbps[VIEW_LEVELS]; /* what HLS also states of a level; 0: nothing */
+    bool live;                     /* of a manifest: more chunks will follow */
+    bool sound;     /* the bitrates of the ladder contain the sound, as those of HLS do */
+    int64_t *bytes; /* (chunks, levels), owned */
     int heights[VIEW_LEVELS]; /* of the picture (quality_height); 0: not known */
     /* Quality, 0 .. 100 points (emulator/quality.h), from the best source there is: */
     enum quality_source quality;
@@ -68,6 +73,10 @@ struct video_cfg {
     double ladder_kbps[VIEW_LEVELS];
     double chunk_s;
     int chunks; /* keep this many from the first on */
+    int set; /* of MPD and HLS: the set of video that is read, from 0 on; ERR_ABSENT: there is none */
+    int period; /* of an MPD: the Period that is read, from 1 on; 0: all, one after the other */
+    /* The length of a live MPD may be unknown: then it has two chunks, whose names mean nothing. */
+    bool any_length;
 };
 
 /* All sizes are zero; the caller fills them. */

@@ -74,9 +74,13 @@ const char *http_header(const struct http_request *q, const char *name);
  * longer than n - 1. */
 int http_query(char *out, size_t n, const struct http_request *q, const char *name,
                struct err *e);
-/* The query as sent, less the parameter `without`; false if longer than n - 1. A space is "+". */
+/* The same as a number within lo .. hi: 0 and *out, which is 0 if it is absent. */
+int http_number(double *out, const struct http_request *q, const char *name, double lo,
+                double hi, struct err *e) __attribute__((warn_unused_result));
+/* The query as sent, less the parameters `without`, whose last name is NULL; false if longer than n - 1.
+ * A space is "+". */
 bool http_query_text(char *out, size_t n, const struct http_request *q,
-                     const char *without);
+                     const char *const *without);
 /* All lines of that header in their order, joined by ", "; the last n - 1 bytes if there are more.
  * False if absent. */
 bool http_header_list(char *out, size_t n, const struct http_request *q,

@@ -1,4 +1,5 @@
 #include "serve/http/http.h"
+#include "base/text.h"
 #include "http_priv.h"
 
 #include <stdlib.h>
@@ -73,7 +74,7 @@ int http_query(char *out, size_t n, const struct http_request *q, const char *na
 struct query {
     char *out;
     size_t n, size;
-    const char *without;
+    const char *const *without;
     bool over;
 };
 
@@ -91,7 +92,8 @@ static enum MHD_Result add_parameter(void *cls, enum MHD_ValueKind kind, const c
 {
     struct query *l = cls;
     (void)kind;
-    if (strcmp(name, l->without) == 0) return MHD_YES;
+    for (const char *const *w = l->without; *w; w++)
+        if (strcmp(name, *w) == 0) return MHD_YES;
     if (l->n) put_query(l, "&");
     put_query(l, name);
     if (value) put_query(l, "=");
@@ -99,8 +101,17 @@ static enum MHD_Result add_parameter(void *cls, enum MHD_ValueKind kind, const c
     return MHD_YES;
 }
 
+int http_number(double *out, const struct http_request *q, const char *name, double lo,
+                double hi, struct err *e)
+{
+    char text[32];
+    *out = 0;
+    int rc = http_query(text, sizeof text, q, name, e);
+    return rc <= 0 ? rc : text_double(out, text, lo, hi, name, e);
+}
+
 bool http_query_text(char *out, size_t n, const struct http_request *q,
-                     const char *without)
+                     const char *const *without)
 {
     struct query l = {.out = out, .size = n, .without = without};
     if (q->impl)

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "serve/http/range.h"
 #include "serve/players/cmcd.h"
 #include "serve/players/contents.h"
 #include "serve/players/steer.h"
@@ -35,7 +36,8 @@ static bool in_headers(char *out, size_t size, const struct http_request *q)
 struct known {
     const struct video *video; /* that it is of */
     const char *file;
-    int number;              /* as steer.h's */
+    int number, level;       /* as steer.h's */
+    int64_t from;            /* likewise */
     struct content *content; /* whose the video is; NULL: the daemon's own */
 };
 
@@ -161,7 +163,8 @@ static void cmcd_answer(struct api *a, const struct http_request *q, const struc
     struct steer_told told;
     int64_t bytes = r->stream.length;
     if (bytes < 0) bytes = (int64_t)fmax(c->kbps * 125 * k->video->chunk_s, 0);
-    struct steer_segment in = {c, k->file, bytes, clock_mono(), k->number};
+    struct steer_segment in = {c,         k->file,  bytes,  clock_mono(),
+                               k->number, k->level, k->from};
     if (e->code || steer(&told, a, q, k->video, &in, e)) {
         reply_header(r, "Abrd-Cmcd-Error", "%.40s%s%.160s", e->field,
                      *e->field ? ": " : "", e->detail);
@@ -176,8 +179,17 @@ void api_cmcd_segment(struct api *a, const struct http_request *q, const char *f
 {
     struct cmcd c;
     struct err e = {0};
-    struct known k = {.video = players_of(a)->video, .file = file};
+    struct known k = {
+        .video = players_of(a)->video, .file = file, .level = -1, .from = -1};
     if (k.video && tells(&c, q, r, &e)) cmcd_answer(a, q, &c, &k, r, &e);
+}
+
+/* Where the requested part of the file begins; -1: the whole file. */
+static int64_t range_begin(const struct http_request *q)
+{
+    int64_t first, n;
+    const char *range = http_header(q, "Range");
+    return range_of(&first, &n, range, INT64_MAX) == RANGE_PART ? first : -1;
 }
 
 void api_cmcd_origin(struct api *a, const struct http_request *q, const char *path,
@@ -187,14 +199,18 @@ void api_cmcd_origin(struct api *a, const struct http_request *q, const char *pa
     struct err e = {0};
     const char *slash = strrchr(path, '/');
     if (!tells(&c, q, r, &e)) return;
-    struct known k = {.file = slash ? slash + 1 : path};
+    struct known k = {.file = slash ? slash + 1 : path, .from = range_begin(q)};
     k.content = contents_get(players_of(a)->contents, path, c.kbps,
                              steer_ladder(players_of(a)->steered, c.sid));
     if (!k.content) return; /* its manifest did not pass here */
     k.video = contents_video(k.content);
+    struct contents_chunk chunk = contents_chunk(k.content, path, k.from);
     /* the window of a live stream moves on, so that its manifest counts from elsewhere */
-    k.number = c.live ? -1 : contents_number(k.content, k.file);
-    cmcd_answer(a, q, &c, &k, r, &e);
+    bool live = c.live || k.video->live;
+    k.number = live && chunk.number > 0 ? -1 : chunk.number;
+    k.level = chunk.level;
+    /* the head or the index of a file is no chunk */
+    if (k.number || c.kind == CMCD_AUDIO) cmcd_answer(a, q, &c, &k, r, &e);
     /* what is told is for him and for now */
     reply_constant(r, "Cache-Control", "no-store");
     contents_put(players_of(a)->contents, k.content);

@@ -70,6 +70,9 @@ void api_pensieve(struct api *a, const struct http_request *q,
     char profile[4 * SERVICE_NAME]; /* more than a name: none is cut to another */
     admit_client(&from, sh->admit, q);
     int given = who(key, a, q, &from, &e);
+    double max_kbps = 0;
+    if (!given && http_number(&max_kbps, q, "max_kbps", VIEW_KBPS_MIN, VIEW_KBPS_MAX, &e))
+        given = e.code;
     if (!given) given = http_query(profile, sizeof profile, q, "profile", &e);
     if (given < 0) {
         reply_err(r, &e);
@@ -86,7 +89,8 @@ void api_pensieve(struct api *a, const struct http_request *q,
     if (api_too_often(r, admit_key(sh->admit, &from, key, now),
                       "requests of this client"))
         return;
-    int rc = pensieve_ask(&level, clients, sh->service, a->scratch, key, &post, &e);
+    int rc =
+        pensieve_ask(&level, clients, sh->service, a->scratch, key, &post, max_kbps, &e);
     if (rc == 1 && sh->draining) {
         reply_fail(r, 503, "", "the daemon is stopping and takes no new sessions");
         return;
@@ -95,9 +99,11 @@ void api_pensieve(struct api *a, const struct http_request *q,
         if (api_too_often(r, admit_open(sh->admit, &from, now),
                           "sessions are opened from this address"))
             return;
-        rc = pensieve_open(clients, sh->service, a->scratch, key, profile, &post, &e);
+        rc = pensieve_open(clients, sh->service, a->scratch, key, profile, &post,
+                           max_kbps, &e);
         if (!rc)
-            rc = pensieve_ask(&level, clients, sh->service, a->scratch, key, &post, &e);
+            rc = pensieve_ask(&level, clients, sh->service, a->scratch, key, &post,
+                              max_kbps, &e);
     }
     if (rc == 1) /* another post with this key came in between */
         reply_fail(r, 409, "lastRequest", "two clients with one address: give ?client=");

@@ -26,6 +26,7 @@ static const struct row {
     {"st", LIVE, offsetof(struct cmcd, live), 0},
     {"sta", TEXT, offsetof(struct cmcd, state), CMCD_WORD},
     {"tb", NUMBER, offsetof(struct cmcd, top_kbps), 0},
+    {"tpb", NUMBER, offsetof(struct cmcd, playable_kbps), 0},
     {"ttlb", MILLISECONDS, offsetof(struct cmcd, arrived_s), 0},
     {"url", FILE_OF, offsetof(struct cmcd, file), CMCD_FILE},
 };
@@ -131,6 +132,7 @@ int cmcd_parse(struct cmcd *out, const char *text, size_t n, struct err *e)
                          .chunk_s = -1,
                          .kbps = -1,
                          .top_kbps = -1,
+                         .playable_kbps = -1,
                          .throughput_kbps = -1,
                          .starved_s = -1,
                          .arrived_s = -1};

@@ -6,7 +6,7 @@
  * kind counts for every kind. Milliseconds become seconds, "?0" is false.
  *
  *   bl buffer_s, bs starved, bsd starved_s, br kbps, cid, d chunk_s, e event, mtp throughput_kbps,
- *   ot kind, sid, st live, sta state, tb top_kbps, ttlb arrived_s, url file
+ *   ot kind, sid, st live, sta state, tb top_kbps, tpb playable_kbps, ttlb arrived_s, url file
  *
  * sf, the streaming format, is ignored: no decision depends on it.
  *
@@ -28,8 +28,10 @@ enum cmcd_kind { CMCD_UNKNOWN, CMCD_VIDEO, CMCD_AUDIO, CMCD_MUXED, CMCD_OTHER };
 /* A missing number is negative, a missing text is "". */
 struct cmcd {
     enum cmcd_kind kind;
-    double buffer_s, chunk_s, kbps, top_kbps, throughput_kbps;
-    bool starved; /* since the last request */
+    double buffer_s, chunk_s, kbps, throughput_kbps;
+    double top_kbps,
+        playable_kbps; /* the highest level; the highest one that may be played now */
+    bool starved;      /* since the last request */
     double starved_s;
     double arrived_s; /* from the request to the last byte, as the player measured it */
     char sid[CMCD_ID], cid[CMCD_ID];

@@ -48,7 +48,7 @@ struct origin_transfer {
     bool redirecting, refused; /* refused: it would have gone to a private address */
     bool chunked, head_over;
     size_t head_bytes, redirect_bytes;
-    char location[LOCATION];
+    char location[LOCATION], found[LOCATION];
     struct addr reached;     /* the address of the origin itself */
     long reached_port;       /* 0: not known yet */
     struct origin_head head; /* the worker's once it is ready */
@@ -137,6 +137,11 @@ bool origin_ready(void *transfer)
 const struct origin_head *origin_head(const struct origin_transfer *t)
 {
     return &t->head;
+}
+
+const char *origin_found(const struct origin_transfer *t)
+{
+    return t->found;
 }
 
 /* At most max bytes out of the ring. */
@@ -315,7 +320,11 @@ static void end_head(struct origin_transfer *t)
     if (t->chunked) t->head.length = -1;
     t->redirecting = is_redirect(t->head.status) && t->location[0];
     t->redirect_bytes = 0;
-    if (!t->redirecting) transfer_publish(t);
+    if (t->redirecting) return;
+    char *url = NULL;
+    if (t->hop) curl_easy_getinfo(t->easy, CURLINFO_EFFECTIVE_URL, &url);
+    if (url && strlen(url) < sizeof t->found) strcpy(t->found, url);
+    transfer_publish(t);
 }
 
 static size_t on_head(char *data, size_t size, size_t count, void *ctx)

@@ -113,6 +113,9 @@ struct origin_transfer *origin_begin(struct origin *o, const struct origin_quest
 bool origin_ready(void *transfer);
 /* After origin_ready; borrowed until origin_drop. */
 const struct origin_head *origin_head(const struct origin_transfer *t);
+/* After origin_ready: the URL that redirects led to; "" if there was none, or it is over 2047 bytes.
+ * Borrowed like the head. */
+const char *origin_found(const struct origin_transfer *t);
 /* The body, as a reply's stream; the bell rings when there is more. */
 ssize_t origin_pull(void *transfer, char *buf, size_t max);
 /* Ends the transfer if it has not ended, and frees it. */

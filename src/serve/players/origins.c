@@ -217,3 +217,27 @@ int origins_add(struct origins *o, const char *text, struct err *e)
     snprintf(o->at[o->n++].url, ORIGINS_URL, "%.*s", (int)length, equals + 1);
     return 0;
 }
+
+bool origins_path(char *out, size_t size, const struct origins *o, const char *url)
+{
+    size_t longest = 0;
+    int best = -1;
+    for (int i = 0; i < o->n; i++) {
+        size_t n = strlen(o->at[i].url);
+        if (strncmp(url, o->at[i].url, n) != 0 || url[n] != '/' || n <= longest) continue;
+        longest = n;
+        best = i;
+    }
+    return best >= 0 &&
+           snprintf(out, size, "%s%s", o->at[best].name, url + longest) < (int)size;
+}
+
+bool origins_url(char *out, size_t size, const struct origins *o, const char *path)
+{
+    char name[ORIGINS_NAME];
+    size_t n = strcspn(path, "/");
+    if (n >= sizeof name) return false;
+    snprintf(name, sizeof name, "%.*s", (int)n, path);
+    int i = origins_find(o, name);
+    return i >= 0 && snprintf(out, size, "%s%s", o->at[i].url, path + n) < (int)size;
+}

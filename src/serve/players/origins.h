@@ -19,6 +19,7 @@
 
 #include "base/err.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #define ORIGINS_MAX 16
@@ -44,5 +45,11 @@ int origins_find(const struct origins *o, const char *name);
  * without "?", "" for none. */
 int origins_target(char *out, size_t size, const char *url, const char *path,
                    const char *query, struct err *e) __attribute__((warn_unused_result));
+
+/* The path at which the daemon answers with this URL: the name of the origin, "/", and the rest of the
+ * URL with its query. False: no origin has it, or it is too long. */
+bool origins_path(char *out, size_t size, const struct origins *o, const char *url);
+/* The URL of such a path, without a check. False: no origin has the name, or the URL is too long. */
+bool origins_url(char *out, size_t size, const struct origins *o, const char *path);
 
 #endif

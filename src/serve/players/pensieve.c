@@ -134,10 +134,11 @@ static struct outcome outcome_of(const struct pensieve_post *post, double before
 
 static int next_level(int *level, struct service *s, struct service_worker *w,
                       const struct client *c, const struct pensieve_post *post,
-                      double before_s, struct err *e)
+                      double before_s, double max_kbps, struct err *e)
 {
     struct question q = {.chunk = post->chunk + 1,
                          .buffer_s = post->buffer_s,
+                         .max_kbps = max_kbps,
                          .has_last = measured(post),
                          .has_next = post->has_next};
     if (q.has_last) q.last = outcome_of(post, before_s);
@@ -162,7 +163,7 @@ static int end_of_video(int *level, struct service *s, const struct client *c,
 /* As pensieve_ask; brings c up to date. */
 static int answer_post(int *level, struct client *c, struct service *s,
                        struct service_worker *w, const struct pensieve_post *post,
-                       struct err *e)
+                       double max_kbps, struct err *e)
 {
     bool again = post->chunk == c->chunk && post->stalled_s == c->stalled_s;
     if (!again && (post->chunk <= c->chunk || post->stalled_s < c->stalled_s)) return 1;
@@ -170,7 +171,7 @@ static int answer_post(int *level, struct client *c, struct service *s,
     struct err why = {0};
     double before = again ? c->before_s : c->stalled_s;
     int rc = post->chunk + 1 < PENSIEVE_CHUNKS
-                 ? next_level(level, s, w, c, post, before, &why)
+                 ? next_level(level, s, w, c, post, before, max_kbps, &why)
                  : end_of_video(level, s, c, post, before, &why);
     if (rc == ERR_ABSENT) return 1; /* the session has ended meanwhile */
     /* chunk 0 of a page that was reloaded before chunk 1 */
@@ -189,7 +190,7 @@ static int answer_post(int *level, struct client *c, struct service *s,
 
 int pensieve_ask(int *level, struct clients *clients, struct service *s,
                  struct service_worker *w, const unsigned char key[CLIENTS_KEY],
-                 const struct pensieve_post *post, struct err *e)
+                 const struct pensieve_post *post, double max_kbps, struct err *e)
 {
     struct client c;
     uint64_t since;
@@ -197,14 +198,14 @@ int pensieve_ask(int *level, struct clients *clients, struct service *s,
     if (rc) return rc;
     do {
         since = clients_get(&c, clients, key);
-        rc = since ? answer_post(level, &c, s, w, post, e) : 1;
+        rc = since ? answer_post(level, &c, s, w, post, max_kbps, e) : 1;
     } while (!rc && !clients_put(clients, key, &c, since));
     return rc;
 }
 
 int pensieve_open(struct clients *clients, struct service *s, struct service_worker *w,
                   const unsigned char key[CLIENTS_KEY], const char *profile,
-                  const struct pensieve_post *post, struct err *e)
+                  const struct pensieve_post *post, double max_kbps, struct err *e)
 {
     struct client c;
     uint64_t since = clients_get(&c, clients, key);
@@ -212,6 +213,7 @@ int pensieve_open(struct clients *clients, struct service *s, struct service_wor
                               .chunk_s = 4,
                               .chunks = PENSIEVE_CHUNKS,
                               .buffer_max_s = 60,
+                              .max_kbps = max_kbps,
                               .content_id = "pensieve"};
     memcpy(in.ladder_kbps, LADDER_KBPS, sizeof LADDER_KBPS);
     snprintf(in.profile, sizeof in.profile, "%s", profile);

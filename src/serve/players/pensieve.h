@@ -54,14 +54,14 @@ int pensieve_read(struct pensieve_post *out, const char *body, size_t n, struct 
 /* The table of clients, owned by the caller. */
 struct clients *pensieve_clients(int n, uint64_t seed, struct err *e);
 
-/* 0 and *level, or PENSIEVE_REFRESH; 1: the client has no session for this post, open one first. */
+/* max_kbps: cap of the next chunk (abr/deciders/cap.h); 0: none. 0 and *level, or PENSIEVE_REFRESH; 1: the client has no session for this post, open one first. */
 int pensieve_ask(int *level, struct clients *clients, struct service *s,
                  struct service_worker *w, const unsigned char key[CLIENTS_KEY],
-                 const struct pensieve_post *post, struct err *e)
+                 const struct pensieve_post *post, double max_kbps, struct err *e)
     __attribute__((warn_unused_result));
 int pensieve_open(struct clients *clients, struct service *s, struct service_worker *w,
                   const unsigned char key[CLIENTS_KEY], const char *profile,
-                  const struct pensieve_post *post, struct err *e)
+                  const struct pensieve_post *post, double max_kbps, struct err *e)
     __attribute__((warn_unused_result));
 
 #endif

@@ -14,6 +14,7 @@
 
 struct clients;
 struct contents;
+struct manifests;
 
 struct players_cfg {
     bool demo;
@@ -35,16 +36,17 @@ struct players_stats {
 
 /* What the handlers share; parts of it may be NULL. */
 struct players {
-    struct origin *origin;      /* NULL: no media are handed on */
-    struct contents *contents;  /* what is known of them; NULL likewise */
-    struct occupancy *fetching; /* transfers from origins of each address */
-    int transfers_each;         /* of them at most */
-    struct media *media;        /* NULL: no demo */
-    struct video *video;        /* what the media are of; NULL: nobody is steered */
-    struct occupancy *viewing;  /* viewers of the demo with requests under way */
-    int viewers_each;           /* of them at most */
-    struct clients *pensieve;   /* its clients (pensieve.h) */
-    struct clients *steered;    /* players that send CMCD (steer.h) */
+    struct origin *origin;       /* NULL: no media are handed on */
+    struct contents *contents;   /* what is known of them; NULL likewise */
+    struct manifests *manifests; /* reads those that refer to files; NULL likewise */
+    struct occupancy *fetching;  /* transfers from origins of each address */
+    int transfers_each;          /* of them at most */
+    struct media *media;         /* NULL: no demo */
+    struct video *video;         /* what the media are of; NULL: nobody is steered */
+    struct occupancy *viewing;   /* viewers of the demo with requests under way */
+    int viewers_each;            /* of them at most */
+    struct clients *pensieve;    /* its clients (pensieve.h) */
+    struct clients *steered;     /* players that send CMCD (steer.h) */
 };
 
 struct api;

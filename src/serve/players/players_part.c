@@ -12,6 +12,7 @@
 #include "serve/part.h"
 #include "serve/players/api_players.h"
 #include "serve/players/contents.h"
+#include "serve/players/manifests.h"
 #include "serve/players/pensieve.h"
 #include "serve/players/steer.h"
 
@@ -35,8 +36,8 @@ static struct video *load_video(const struct media_cfg *media, const struct log 
     return v;
 }
 
-static int open_origins(struct players *p, const struct origin_cfg *cfg, uint64_t seed,
-                        struct err *e)
+static int open_origins(struct players *p, const struct origin_cfg *cfg,
+                        const struct log *log, uint64_t seed, struct err *e)
 {
     if (!cfg->names.n) return 0;
     p->origin = origin_new(cfg, e);
@@ -44,8 +45,10 @@ static int open_origins(struct players *p, const struct origin_cfg *cfg, uint64_
     p->transfers_each = api_share_of(cfg->transfers);
     p->fetching = occupancy_new(cfg->transfers, seed, e);
     if (!p->fetching) return e->code;
-    p->contents = contents_new(CONTENTS, e);
-    return p->contents ? 0 : e->code;
+    p->contents = contents_new(CONTENTS, origin_names(p->origin), e);
+    if (!p->contents) return e->code;
+    p->manifests = manifests_new(p->origin, p->contents, log, e);
+    return p->manifests ? 0 : e->code;
 }
 
 static int open_media(struct players *p, const struct players_cfg *cfg, int workers,
@@ -73,7 +76,7 @@ static int players_part_listen(void **state, const struct api_shared *shared,
     if (!p->pensieve) return e->code;
     p->steered = steer_clients(STEER_CLIENTS, seed[1], e);
     if (!p->steered) return e->code;
-    int rc = open_origins(p, &cfg->origin, seed[2], e);
+    int rc = open_origins(p, &cfg->origin, shared->log, seed[2], e);
     return rc ? rc : open_media(p, cfg, shared->workers, shared->log, seed[3], e);
 }
 
@@ -81,8 +84,9 @@ static void players_part_unlisten(void *state)
 {
     struct players *p = state;
     if (!p) return;
-    origin_free(p->origin);
+    manifests_free(p->manifests);
     contents_free(p->contents);
+    origin_free(p->origin);
     media_free(p->media);
     clients_free(p->pensieve);
     clients_free(p->steered);

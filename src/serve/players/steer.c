@@ -7,6 +7,7 @@
 
 #include "base/bytes.h"
 #include "serve/session/limits.h"
+#include "serve/session/sound.h"
 
 enum { RECENT = 5 };
 static const double BUFFER_MAX_S = 60;
@@ -19,17 +20,21 @@ struct player {
     bool live;
     int chunk;            /* -1: none yet */
     uint32_t file;        /* CRC of its name */
+    int64_t from;         /* first byte in the file; -1: the whole */
     uint32_t ladder, cid; /* CRC of the video's; cid 0: not reported */
     int level;
     int64_t bytes;
-    double asked_s, sent_s;  /* sent: the last byte; < 0 not yet */
-    double arrived_s;        /* the download time it reports; < 0 none */
-    double buffer_s;         /* at the request */
-    double later_s;          /* expected after the chunk */
-    double starved_s;        /* reported since; < 0 nothing */
-    bool reported;           /* the outcome is in the session */
-    double audio_kbps, kbps; /* kbps: the cap */
-    double rate[RECENT];     /* kbit/s, newest last */
+    double asked_s, sent_s; /* sent: the last byte; < 0 not yet */
+    double arrived_s;       /* the download time it reports; < 0 none */
+    double buffer_s;        /* at the request */
+    double later_s;         /* expected after the chunk */
+    double starved_s;       /* reported since; < 0 nothing */
+    bool reported;          /* the outcome is in the session */
+    double kbps;            /* the cap */
+    double audio_kbps;      /* requested last; 0: none, or within the video's */
+    int64_t other_bytes;    /* of sound that came since the chunk was requested */
+    double rate[RECENT];    /* kbit/s, newest last */
+    double took_s[RECENT];  /* download times */
     int rates;
 };
 
@@ -83,16 +88,35 @@ static int chunk_of(const struct steer_segment *q, const struct player *p,
 {
     int n = (q->number ? q->number : number_in(q->file)) - 1, next = p->chunk + 1;
     if (n >= 0 && (p->live || n < v->chunks)) return n;
-    if (q->number < 0 && p->chunk >= 0 && p->file == name_crc(q->file)) return p->chunk;
+    bool same = p->file == name_crc(q->file) && p->from == q->from;
+    if (q->number < 0 && p->chunk >= 0 && same) return p->chunk;
     return p->live || next < v->chunks ? next : v->chunks - 1;
 }
 
+static bool same_kbps(double a, double b)
+{
+    return fabs(a - b) <= 1;
+}
+
+/* Players of HLS state a level's peak or its mean, rounded. */
 static int level_of(double kbps, const struct video *v)
 {
     int best = 0;
+    for (int k = 0; k < v->levels; k++)
+        if (same_kbps(v->peak_kbps[k], kbps)) return k;
     for (int k = 1; k < v->levels; k++)
         if (fabs(v->ladder_kbps[k] - kbps) < fabs(v->ladder_kbps[best] - kbps)) best = k;
     return best;
+}
+
+/* The cap that the player itself has; 0: none. */
+static double own_cap(const struct cmcd *c, const struct video *v)
+{
+    double top = c->playable_kbps > 0 ? c->playable_kbps : c->top_kbps;
+    if (!(top > 0)) return 0;
+    for (int k = v->levels - 1; k >= 0; k--)
+        if (same_kbps(v->peak_kbps[k], top)) return v->ladder_kbps[k];
+    return fmin(fmax(top + 1, VIEW_KBPS_MIN), VIEW_KBPS_MAX);
 }
 
 /* ---- the outcome of the chunk before ---- */
@@ -105,10 +129,15 @@ static double throughput(const struct player *p)
     return p->rates ? p->rates / sum : 0;
 }
 
-static void push_rate(struct player *p, double kbps)
+static void push_rate(struct player *p, double kbps, double took_s)
 {
-    if (p->rates == RECENT) memmove(p->rate, p->rate + 1, sizeof p->rate[0] * --p->rates);
-    p->rate[p->rates++] = kbps;
+    if (p->rates == RECENT) {
+        p->rates--;
+        memmove(p->rate, p->rate + 1, sizeof p->rate[0] * RECENT - sizeof p->rate[0]);
+        memmove(p->took_s, p->took_s + 1, sizeof p->rate[0] * RECENT - sizeof p->rate[0]);
+    }
+    p->rate[p->rates] = kbps;
+    p->took_s[p->rates++] = took_s;
 }
 
 static double download_s(const struct player *p, double mtp_kbps, double now_s)
@@ -143,7 +172,10 @@ static struct outcome outcome_of(const struct player *p, const struct cmcd *c,
                             .level = p->level,
                             .bytes = p->bytes,
                             .download_s = took,
-                            .rebuffer_s = rebuffer_s(p, c, took, estimated)};
+                            .rebuffer_s = rebuffer_s(p, c, took, estimated),
+                            .has_other = p->audio_kbps > 0,
+                            .other_bytes = p->other_bytes,
+                            .other_kbps = p->audio_kbps};
 }
 
 /* ---- the question ---- */
@@ -162,9 +194,11 @@ static double buffer_later(double now_buffer_s, int64_t bytes, double kbps,
     return fmin(fmax(now_buffer_s - takes, 0) + chunk_s, LIMITS_BUFFER_S);
 }
 
-static struct question question_of(const struct player *p, const struct video *v)
+static struct question question_of(const struct player *p, const struct video *v,
+                                   const struct cmcd *c)
 {
-    struct question q = {.chunk = p->chunk + 1, .buffer_s = p->later_s};
+    struct question q = {
+        .chunk = p->chunk + 1, .buffer_s = p->later_s, .max_kbps = own_cap(c, v)};
     q.has_next = q.chunk < v->chunks;
     if (!q.has_next) return q;
     const int64_t *bytes = video_chunk(v, q.chunk);
@@ -177,9 +211,10 @@ static struct question question_of(const struct player *p, const struct video *v
 
 /* Asks with the outcome, and without it if the session has another outcome for that chunk. */
 static int decide(struct player *p, struct service *s, struct service_worker *w,
-                  const struct video *v, const struct outcome *last, struct err *e)
+                  const struct video *v, const struct cmcd *c, const struct outcome *last,
+                  struct err *e)
 {
-    struct question q = question_of(p, v);
+    struct question q = question_of(p, v, c);
     struct answer a;
     struct err mine = {0};
     if (last) {
@@ -231,25 +266,42 @@ static int ask_video(struct player *p, unsigned *estimated, struct service *s,
     struct outcome last;
     if (before) {
         last = outcome_of(p, c, in->now_s, estimated);
-        if (p->bytes > 0) push_rate(p, (double)p->bytes * 8e-3 / last.download_s);
+        int64_t all = p->bytes + p->other_bytes;
+        if (p->bytes > 0)
+            push_rate(p, (double)all * 8e-3 / last.download_s, last.download_s);
     }
     double buffer = buffer_now(p, c, in->now_s), rate = throughput(p);
+    bool stated = c->chunk_s >= VIEW_CHUNK_S_MIN && c->chunk_s <= VIEW_CHUNK_S_MAX;
+    double chunk_s = stated ? c->chunk_s : v->chunk_s;
     if (rate <= 0 && c->throughput_kbps > 0) rate = c->throughput_kbps;
 
     p->chunk = chunk;
     p->file = name_crc(in->file);
-    p->level = level_of(c->kbps, v);
+    p->from = in->from;
+    p->level = in->level >= 0 ? in->level : level_of(c->kbps, v);
     p->bytes = in->bytes;
+    if (!again) p->other_bytes = 0;
+    if (v->sound || c->kind == CMCD_MUXED) p->audio_kbps = 0;
     p->asked_s = in->now_s;
     p->sent_s = p->arrived_s = p->starved_s = -1;
     p->buffer_s = buffer;
-    p->later_s = buffer_later(buffer, in->bytes, rate, v->chunk_s);
+    p->later_s = buffer_later(buffer, in->bytes, rate, chunk_s);
     p->reported = false;
     *estimated |= STEER_BUFFER;
     if (again) return 0;
     if (p->live || chunk + 1 < v->chunks)
-        return decide(p, s, w, v, before ? &last : NULL, e);
+        return decide(p, s, w, v, c, before ? &last : NULL, e);
     return before ? report(s, p, &last, false, e) : 0;
+}
+
+/* A chunk of sound counts for the chunk of video on whose way it is: the one whose last byte was not sent
+ * yet. */
+static void take_sound(struct player *p, const struct video *v,
+                       const struct steer_segment *q)
+{
+    p->audio_kbps = v->sound ? 0 : q->cmcd->kbps;
+    bool meanwhile = p->chunk >= 0 && p->sent_s < 0;
+    if (meanwhile) p->other_bytes += q->bytes;
 }
 
 /* One request of one player; the caller puts p back. */
@@ -262,13 +314,26 @@ static int answer_request(struct steer_told *told, struct player *p, struct serv
     unsigned estimated = 0;
     int rc = 0;
     if (c->kind == CMCD_AUDIO && c->kbps > 0)
-        p->audio_kbps = c->kbps;
+        take_sound(p, v, q);
     else if ((c->kind == CMCD_VIDEO || c->kind == CMCD_MUXED) && c->kbps > 0)
         rc = ask_video(p, &estimated, s, w, v, q, &why);
     if (rc == ERR_ABSENT) return rc;
     if (rc) return err_field(e, rc, why.field, "%s", why.detail);
     fill_told(told, p, estimated);
     return 0;
+}
+
+/* What is left of a player whose video ended: its link. */
+static struct player left_behind(const struct player *p, const struct cmcd *c,
+                                 double now_s)
+{
+    struct player left = {.chunk = -1,
+                          .later_s = buffer_now(p, c, now_s),
+                          .audio_kbps = p->audio_kbps,
+                          .rates = p->rates};
+    memcpy(left.rate, p->rate, sizeof left.rate);
+    memcpy(left.took_s, p->took_s, sizeof left.took_s);
+    return left;
 }
 
 uint32_t steer_ladder(struct clients *clients, const char *sid)
@@ -290,8 +355,10 @@ int steer_ask(struct steer_told *told, struct clients *clients, struct service *
         *told = (struct steer_told){0};
         uint64_t since = clients_get(&p, clients, key);
         if (!since) return 1;
+        if (!p.session[0]) return 1;
         if (is_other(&p, video, q->cmcd)) {
-            if (!clients_forget(clients, key, since)) continue;
+            struct player left = left_behind(&p, q->cmcd, q->now_s);
+            if (!clients_put(clients, key, &left, since)) continue;
             (void)!service_close(s, p.session, NULL, NULL);
             return 1;
         }
@@ -313,21 +380,38 @@ static void open_quality(struct session_open *in, const struct video *v)
     if (in->has_next_quality) video_points(in->next_quality, v, 0);
 }
 
+/* The session continues one whose link is known. */
+static void open_link(struct session_open *in, const struct player *before)
+{
+    in->continues = true;
+    in->buffer_s = before->later_s;
+    in->link.n = before->rates;
+    for (int i = 0; i < before->rates; i++) {
+        double kbps = sound_left_kbps(before->rate[i], before->audio_kbps);
+        in->link.kbps[i] = fmin(kbps, LIMITS_THROUGHPUT_KBPS);
+        in->link.download_s[i] = before->took_s[i];
+    }
+}
+
 int steer_open(struct clients *clients, struct service *s, struct service_worker *w,
                const struct video *video, const struct cmcd *c, struct err *e)
 {
     unsigned char key[CLIENTS_KEY];
     struct player p;
     steer_key(key, clients, c->sid);
-    if (clients_get(&p, clients, key)) return 0;
+    uint64_t since = clients_get(&p, clients, key);
+    if (since && p.session[0]) return 0;
 
+    bool live = c->live || video->live;
     struct session_open in = {.levels = video->levels,
                               .chunk_s = video->chunk_s,
-                              .chunks = c->live ? 0 : video->chunks,
+                              .chunks = live ? 0 : video->chunks,
                               .buffer_max_s = fmax(BUFFER_MAX_S, video->chunk_s),
                               .has_next = true,
-                              .has_next_quality = video->points != NULL};
+                              .has_next_quality = video->points != NULL,
+                              .max_kbps = own_cap(c, video)};
     open_quality(&in, video);
+    if (since) open_link(&in, &p);
     memcpy(in.ladder_kbps, video->ladder_kbps, sizeof in.ladder_kbps);
     snprintf(in.content_id, sizeof in.content_id, "%s", c->cid);
     const int64_t *bytes = video_chunk(video, 0);
@@ -337,16 +421,23 @@ int steer_open(struct clients *clients, struct service *s, struct service_worker
     int rc = service_open(&opened, s, w, &in, e);
     if (rc) return rc;
 
-    p = (struct player){.chunk = -1,
-                        .live = c->live,
-                        .ladder = video_ladder_crc(video),
-                        .cid = cid_crc(c),
-                        .sent_s = -1,
-                        .arrived_s = -1,
-                        .starved_s = -1,
-                        .kbps = opened.first.kbps};
-    memcpy(p.session, opened.session, sizeof p.session);
-    if (clients_put(clients, key, &p, 0)) return 0;
+    struct player begun = {.chunk = -1,
+                           .live = live,
+                           .ladder = video_ladder_crc(video),
+                           .cid = cid_crc(c),
+                           .from = -1,
+                           .sent_s = -1,
+                           .arrived_s = -1,
+                           .starved_s = -1,
+                           .kbps = opened.first.kbps};
+    if (since) {
+        begun.audio_kbps = p.audio_kbps;
+        begun.rates = p.rates;
+        memcpy(begun.rate, p.rate, sizeof begun.rate);
+        memcpy(begun.took_s, p.took_s, sizeof begun.took_s);
+    }
+    memcpy(begun.session, opened.session, sizeof begun.session);
+    if (clients_put(clients, key, &begun, since)) return 0;
     /* another request of the player was faster; if this fails the session expires */
     (void)!service_close(s, opened.session, NULL, NULL);
     return 0;
@@ -361,7 +452,7 @@ void steer_sent(struct clients *clients, struct service *s, const struct video *
     steer_key(key, clients, sid);
     do {
         since = clients_get(&p, clients, key);
-        if (!since || p.file != name_crc(file)) return;
+        if (!since || !p.session[0] || p.file != name_crc(file)) return;
         p.sent_s = now_s;
         if (!p.live && p.chunk == video->chunks - 1 && !p.reported) {
             struct cmcd nothing;
@@ -406,7 +497,7 @@ int steer_event(struct clients *clients, struct service *s, const struct cmcd *c
     steer_key(key, clients, c->sid);
     for (;;) {
         uint64_t since = clients_get(&p, clients, key);
-        if (!since) return 0;
+        if (!since || !p.session[0]) return 0;
         note_report(&p, c);
         if (!over) {
             if (clients_put(clients, key, &p, since)) return 0;

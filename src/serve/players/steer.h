@@ -24,7 +24,17 @@
  * The outcome of a chunk is known only after the next one was decided. So the decisions are stored like
  * all others, but are no trajectories, and nothing is learned from them.
  *
- * mb is the video level plus the audio bitrate that was requested last, because players subtract it.
+ * mb is the video level plus the audio bitrate that was requested last, because players subtract it. The
+ * bitrates of muxed chunks and of HLS contain the sound: then mb is the level alone.
+ *
+ * Sound that came while a chunk was sent counts as other_bytes of its outcome, and its bitrate as
+ * other_kbps (session/sound.h). Both are measured where the daemon sends the media.
+ *
+ * The player's own cap is that of the question: tpb, or tb, the highest level that it may play now. The
+ * number may be a level's peak or its mean bitrate.
+ *
+ * A player that goes on with another ladder, a Period or an advertisement, has a new session that
+ * continues: it begins with the throughputs of the last chunks, and its first chunk is no start.
  *
  * Sources: CTA-5004, CTA-5004-A, CTA-5006.
  * Errors: those of service.h. Threads: the table is locked inside, never across a call of the service.
@@ -60,6 +70,8 @@ struct steer_segment {
     int64_t bytes;
     double now_s; /* of any steady clock */
     int number;   /* of its chunk, from 1; 0: as its name says; -1: not known */
+    int level;    /* of the video's; -1: as its bitrate says */
+    int64_t from; /* first byte, of a part of a file; -1: the whole */
 };
 
 struct clients *steer_clients(int n, uint64_t seed, struct err *e);

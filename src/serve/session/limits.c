@@ -264,6 +264,14 @@ int limits_outcome(const struct outcome *o, const char *prefix, int levels, int 
     return within(o->rebuffer_s, 0, LIMITS_SECONDS, field, e);
 }
 
+int limits_other(const struct outcome *o, const char *prefix, struct err *e)
+{
+    char field[64];
+    snprintf(field, sizeof field, "%sother_bytes", prefix);
+    int rc = within((double)o->other_bytes, 0, LIMITS_BYTES, field, e);
+    return rc ? rc : within(o->other_kbps, 0, LIMITS_KBPS_MAX, "other_kbps", e);
+}
+
 int limits_chunk(int chunk, struct err *e)
 {
     return check_chunk(chunk, 0, "chunk", e);
@@ -284,6 +292,7 @@ int limits_question(const struct question *q, int levels, int chunks, struct err
     int rc = check_chunk(q->chunk, chunks, "chunk", e);
     if (!rc) rc = within(q->buffer_s, 0, LIMITS_BUFFER_S, "buffer_s", e);
     if (!rc) rc = limits_cap(q->max_kbps, e);
+    if (!rc) rc = within(q->last.other_kbps, 0, LIMITS_KBPS_MAX, "other_kbps", e);
     if (!rc && q->has_last) rc = limits_outcome(&q->last, "last.", levels, chunks, e);
     if (!rc && q->has_next) rc = check_next(q->next_bytes, levels, e);
     if (!rc && q->has_next) rc = check_entries(q->n_next, levels, "next_bytes", e);
@@ -300,6 +309,7 @@ int limits_reward(const struct reward_in *in, int levels, int chunks, struct err
                          "the report is empty: send an outcome, reward or final");
     int rc = 0;
     if (in->has_outcome) rc = limits_outcome(&in->outcome, "", levels, chunks, e);
+    if (!rc) rc = within(in->outcome.other_kbps, 0, LIMITS_KBPS_MAX, "other_kbps", e);
     if (!rc && in->has_external) {
         rc = check_chunk(in->chunk, chunks, "chunk", e);
         if (!rc)

@@ -49,6 +49,9 @@ int limits_outcome(const struct outcome *o, const char *prefix, int levels, int 
 
 /* Accepts a chunk that any session may have. */
 /* 0: no cap. */
+/* The bytes and bitrate of other streams. */
+int limits_other(const struct outcome *o, const char *prefix, struct err *e)
+    __attribute__((warn_unused_result));
 int limits_cap(double max_kbps, struct err *e) __attribute__((warn_unused_result));
 int limits_chunk(int chunk, struct err *e) __attribute__((warn_unused_result));
 

@@ -226,6 +226,11 @@ struct outcome {
     int chunk, level;
     int64_t bytes;
     double download_s, rebuffer_s;
+    /* Of the streams that the player fetches beside the video (sound.h). What is recorded as bytes is what
+     * the link left for the video. */
+    bool has_other;
+    int64_t other_bytes; /* that arrived meanwhile */
+    double other_kbps;   /* their bitrate; 0: none, or not known */
 };
 
 struct question {

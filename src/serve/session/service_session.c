@@ -16,6 +16,7 @@
 #include "base/rng.h"
 #include "serve/parts.h"
 #include "serve/session/limits.h"
+#include "serve/session/sound.h"
 #include "serve/session/viewer.h"
 
 static int find_id(uint8_t id[TRACK_ID], const char *session, struct err *e)
@@ -326,11 +327,32 @@ int service_open(struct session_opened *out, struct service *s, struct service_w
     return 0;
 }
 
+/* The outcome without other streams. */
+static int leave_video(struct outcome *o, const char *prefix, struct err *e)
+{
+    static const int64_t MOST = (int64_t)LIMITS_BYTES;
+    if (!o->has_other || o->download_s < LIMITS_DOWNLOAD_S_MIN || o->bytes < 0) return 0;
+    int rc = limits_other(o, prefix, e);
+    if (rc) return rc;
+    int64_t left =
+        sound_left_bytes(o->bytes, o->other_bytes, o->other_kbps, o->download_s);
+    if ((double)o->bytes <= LIMITS_BYTES) o->bytes = left < MOST ? left : MOST;
+    o->has_other = false;
+    return 0;
+}
+
 int service_ask(struct answer *out, struct service *s, struct service_worker *w,
-                const char *session, const struct question *q, struct err *e)
+                const char *session, const struct question *asked, struct err *e)
 {
     uint8_t id[TRACK_ID];
+    struct question own;
+    const struct question *q = asked;
     int rc = find_id(id, session, e);
+    if (!rc && asked->has_last && asked->last.has_other) {
+        own = *asked;
+        q = &own;
+        rc = leave_video(&own.last, "last.", e);
+    }
     if (!rc) rc = service_admit(s, e);
     if (rc) return rc;
 
@@ -459,10 +481,13 @@ static int check_label(struct service *s, const char *profile, struct err *e)
 }
 
 int service_reward(struct reward_out *out, struct service *s, const char *session,
-                   const struct reward_in *in, struct err *e)
+                   const struct reward_in *reported, struct err *e)
 {
     uint8_t id[TRACK_ID];
+    struct reward_in own = *reported;
+    const struct reward_in *in = &own;
     int rc = find_id(id, session, e);
+    if (!rc && in->has_outcome) rc = leave_video(&own.outcome, "", e);
     if (!rc && in->profile[0] && !in->final)
         rc = err_field(e, ERR_INVALID, "profile",
                        "belongs to the final report: send final as well");

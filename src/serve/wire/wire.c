@@ -9,6 +9,7 @@
 
 #include "base/text.h"
 #include "serve/session/limits.h"
+#include "serve/session/sound.h"
 #include "serve/wire/scan.h"
 
 #define PATH_MAX_LEN 64
@@ -398,12 +399,14 @@ int wire_open(struct session_open *out, const char *body, size_t n, struct err *
 }
 
 #define ROW(member) FIELD(struct question, member)
-static const struct field LAST[] = {{"chunk", ROW(last.chunk), REQUIRED},
-                                    {"level", ROW(last.level), REQUIRED},
-                                    {"bytes", ROW(last.bytes), REQUIRED},
-                                    {"download_s", ROW(last.download_s), REQUIRED},
-                                    {"rebuffer_s", ROW(last.rebuffer_s), REQUIRED},
-                                    {0}};
+static const struct field LAST[] = {
+    {"chunk", ROW(last.chunk), REQUIRED},
+    {"level", ROW(last.level), REQUIRED},
+    {"bytes", ROW(last.bytes), REQUIRED},
+    {"download_s", ROW(last.download_s), REQUIRED},
+    {"rebuffer_s", ROW(last.rebuffer_s), REQUIRED},
+    {"other_bytes", ROW(last.other_bytes), HAS(struct question, last.has_other)},
+    {0}};
 static const struct field QUESTION[] = {
     {"chunk", ROW(chunk), REQUIRED},
     {"buffer_s", ROW(buffer_s), REQUIRED},
@@ -413,6 +416,7 @@ static const struct field QUESTION[] = {
     {"next_quality", ROW(next_quality), HAS(struct question, has_next_quality),
      LENGTH(struct question, n_next_quality), .flags = FIELD_NULL_IS_NAN},
     {"max_kbps", ROW(max_kbps)},
+    {"other_kbps", ROW(last.other_kbps)},
     {0}};
 #undef ROW
 
@@ -441,6 +445,9 @@ static const struct field REWARD[] = {
     {"final", ROW(in.final)},
     {"profile", ROW(in.profile)},
     {"reward", ROW(in.external), HAS(struct reward_body, in.has_external)},
+    {"other_bytes", ROW(in.outcome.other_bytes),
+     HAS(struct reward_body, in.outcome.has_other)},
+    {"other_kbps", ROW(in.outcome.other_kbps)},
     {0}};
 #undef ROW
 
@@ -482,6 +489,7 @@ struct decide_body {
     struct wire_decide out;
     struct values v;
     double kbps[WIRE_HISTORY], seconds[WIRE_HISTORY];
+    double other_kbps;
     int n_kbps, n_seconds, n_next;
     bool has_next;
     double quality[VIEW_LEVELS], height[VIEW_LEVELS], next_quality[VIEW_LEVELS];
@@ -514,6 +522,7 @@ static const struct field DECIDE[] = {
     {"height", ROW(height), HAS(struct decide_body, has_height),
      LENGTH(struct decide_body, n_height)},
     {"max_kbps", ROW(out.max_kbps)},
+    {"other_kbps", ROW(other_kbps)},
     {"profile", ROW(out.profile)},
     {"weights", .type = FIELD_OBJECT, HAS(struct decide_body, v.has_weights),
      .fields = DECIDE_WEIGHTS},
@@ -564,10 +573,12 @@ static int check_decide(struct decide_body *b, struct err *e)
         return err_field(e, ERR_INVALID, own, "is given together with profile: send one");
     int rc = b->has_next ? check_count(b->n_next, view->levels, "next_bytes", e) : 0;
     if (!rc) rc = limits_cap(b->out.max_kbps, e);
+    if (!rc) rc = limits_other(&(struct outcome){.other_kbps = b->other_kbps}, "", e);
     if (rc) return rc;
     view->n_history = b->n_kbps - skip;
     size_t bytes = (size_t)view->n_history * sizeof *b->kbps;
-    memcpy(view->throughput_kbps, b->kbps + skip, bytes);
+    for (int i = 0; i < view->n_history; i++)
+        view->throughput_kbps[i] = sound_left_kbps(b->kbps[skip + i], b->other_kbps);
     memcpy(view->download_s, b->seconds + skip, bytes);
     rc = decide_points(b, e);
     if (!rc) rc = to_qoe(&view->qoe, &b->v, e);

@@ -11,13 +11,15 @@
  *              height?: [..], mode?, viewer?, explore?, continues?, buffer_s?, max_kbps?,
  *              throughput_kbps?: [oldest .. newest], download_s?: [..],
  *              labels?: LABELS}
- *   question  {chunk, buffer_s, last?: {chunk, level, bytes, download_s, rebuffer_s},
- *              next_bytes?: [..], next_quality?: [..], max_kbps?}
- *   reward    {chunk, level, bytes, download_s, rebuffer_s, final?, profile?}, {chunk, reward}, or both
+ *   question  {chunk, buffer_s, last?: {chunk, level, bytes, download_s, rebuffer_s, other_bytes?},
+ *              next_bytes?: [..], next_quality?: [..], max_kbps?, other_kbps?}
+ *   reward    {chunk, level, bytes, download_s, rebuffer_s, other_bytes?, other_kbps?, final?, profile?},
+ *              {chunk, reward}, or both
  *   underway  {chunk, level, bytes, elapsed_s, buffer_s, max_kbps?}
  *   decide    {ladder_kbps, chunk_s, buffer_s, chunk?, chunks?, buffer_max_s?, last_level?,
  *              throughput_kbps?: [oldest .. newest], download_s?: [..], next_bytes?,
- *              next_quality?, quality?, last_quality?, height?, max_kbps?, profile? | WEIGHTS?}
+ *              next_quality?, quality?, last_quality?, height?, max_kbps?, other_kbps?,
+ *              profile? | WEIGHTS?}
  *   profile   {WEIGHTS, stall_ratio_max?, startup_max_s?, grow?}
  *   WEIGHTS   weights: {quality?, switches?, stalls?, startup?}, relative to `standard` (qoe.h)
  *             | mu: [quality, switch, stall] (+ utility?: linear, log or pamoe), the papers' form
@@ -26,7 +28,8 @@
  * Defaults: explore true, chunks 0 (live), buffer_max_s 60, each weight 1, utility "linear", chunk 0,
  * last_level -1 (none), last_quality that of last_level in `quality` or the curve. key is an integer up to
  * 2^53, or a string of digits for all 64 bits. next_bytes and next_quality may hold null for unknown. Only
- * the newest 8 entries of a history count. max_kbps 0 is no cap.
+ * the newest 8 entries of a history count. max_kbps 0 is no cap. other_bytes and
+ * other_kbps are of the streams beside the video (session/sound.h).
  *
  * Errors: ERR_INVALID, ERR_RANGE with e->field the path: "last.bytes", "ladder_kbps[3]".
  * Threads: pure functions. */

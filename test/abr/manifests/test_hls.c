@@ -1,4 +1,5 @@
 /* abr/hls.c has no header of its own: it is reached through video_load and video_parse. */
+#include "abr/manifests/hls.h"
 #include "abr/manifests/segments.h"
 
 #include "support/alloc.h"
@@ -287,7 +288,148 @@ TEST(as_many_levels_as_a_view_has)
     refused(text, "m.m3u8:67", "more than 32 variants");
 }
 
+static bool to_daemon(void *self, char out[SEGMENTS_URL], const char *uri)
+{
+    if (strncmp(uri, "/", 1) != 0) return false;
+    return snprintf(out, SEGMENTS_URL, "%s%s", (const char *)self, uri) < SEGMENTS_URL;
+}
+
+/* The playlist that is offered. */
+static const char *offered(const char *text, struct hls_offer offer)
+{
+    static char out[4096];
+    struct err e = {0};
+    size_t n = 0;
+    char *got = hls_offer(&n, text, strlen(text), "m.m3u8", &offer, &e);
+    ck_assert_msg(got != NULL, "%s: %s", e.field, e.detail);
+    ck_assert(n == strlen(got) && n < sizeof out);
+    strcpy(out, got);
+    free(got);
+    return out;
+}
+
+#define V(kbps, height, codecs)                                                        \
+    "#EXT-X-STREAM-INF:BANDWIDTH=" #kbps "000,RESOLUTION=" #height ",CODECS=\"" codecs \
+    "\"\n" #kbps codecs ".m3u8\n"
+#define HEAD "#EXTM3U\n#EXT-X-MEDIA:TYPE=AUDIO,GROUP-ID=\"a,URI=\",URI=\"/a.m3u8\"\n"
+#define SOUND "#EXT-X-STREAM-INF:BANDWIDTH=64000,CODECS=\"mp4a.40.2\"\nsound.m3u8\n"
+
+TEST(variants_within_caps_and_in_order)
+{
+    const char *all = HEAD V(2000, 1280x720, "avc1") V(500, 640x360, "avc1")
+        SOUND V(1000, 640x360, "avc3") V(700, 1280x720, "hvc1");
+    const struct {
+        struct hls_offer offer;
+        const char *want;
+    } t[] = {
+        {{0}, all},
+        {{.max_kbps = 1000},
+         HEAD V(500, 640x360, "avc1") SOUND V(1000, 640x360, "avc3")
+             V(700, 1280x720, "hvc1")},
+        {{.max_height = 500},
+         HEAD V(500, 640x360, "avc1") SOUND V(1000, 640x360, "avc3")
+             V(700, 1280x720, "hvc1")},
+        /* the lowest one of each codec stays */
+        {{.max_kbps = 100}, HEAD V(500, 640x360, "avc1") SOUND V(700, 1280x720, "hvc1")},
+        {{.first_kbps = 1999},
+         HEAD V(1000, 640x360, "avc3") V(2000, 1280x720, "avc1") V(500, 640x360, "avc1")
+             SOUND V(700, 1280x720, "hvc1")},
+        {{.first_kbps = 10},
+         HEAD V(500, 640x360, "avc1") V(2000, 1280x720, "avc1")
+             SOUND V(1000, 640x360, "avc3") V(700, 1280x720, "hvc1")},
+        {{.first_kbps = 9000}, all},
+    };
+    for (size_t i = 0; i < sizeof t / sizeof *t; i++)
+        ck_assert_str_eq(offered(all, t[i].offer), t[i].want);
+}
+
+TEST(addresses_are_those_of_the_caller)
+{
+    char self[] = "X";
+    struct hls_offer offer = {.self = self, .map = to_daemon};
+    ck_assert_str_eq(
+        offered("#EXTM3U\n#EXT-X-MEDIA:NAME=\"a,URI=/b\",URI=\"/c\"\n#EXTINF:4,/t\n"
+                "/d.ts\r\n#EXTINF:4,\ne.ts\n# /f\n#EXT-X-KEY:URI=\"/k\",X=\"/\"",
+                offer),
+        "#EXTM3U\n#EXT-X-MEDIA:NAME=\"a,URI=/b\",URI=\"X/c\"\n#EXTINF:4,/t\n"
+        "X/d.ts\r\n#EXTINF:4,\ne.ts\n# /f\n#EXT-X-KEY:URI=\"X/k\",X=\"/\"");
+}
+
+TEST(an_offer_is_refused_with_a_reason)
+{
+    struct hls_offer none = {0};
+    const struct {
+        const char *text, *says;
+    } t[] = {{"#EXTM3U\n#EXT-X-STREAM-INF:BANDWIDTH=1000\n", "without a URI"},
+             {"#EXTM3U\n#EXT-X-STREAM-INF:RESOLUTION=1x1\nx\n", "without BANDWIDTH"}};
+    for (size_t i = 0; i < sizeof t / sizeof *t; i++) {
+        struct err e = {0};
+        size_t n;
+        ck_assert_ptr_null(hls_offer(&n, t[i].text, strlen(t[i].text), "m", &none, &e));
+        ck_assert_msg(strstr(e.detail, t[i].says) != NULL, "%s", e.detail);
+    }
+    size_t room = 200000;
+    char *many = malloc(room), *to = stpcpy(many, "#EXTM3U\n");
+    for (int i = 0; i < 1001; i++)
+        to = stpcpy(to, "#EXT-X-STREAM-INF:BANDWIDTH=1000000,CODECS=\"avc1\"\nx\n");
+    struct err e = {0};
+    size_t n;
+    ck_assert_ptr_null(hls_offer(&n, many, strlen(many), "m", &none, &e));
+    ck_assert(e.code == ERR_RANGE && strstr(e.field, "m:2002"));
+    free(many);
+}
+
+static void *offer_some(void *ctx, struct err *e)
+{
+    (void)ctx;
+    size_t n;
+    const struct hls_offer o = {.max_kbps = 600, .first_kbps = 500};
+    const char *text = HEAD V(2000, 1280x720, "avc1") V(500, 640x360, "avc1");
+    return hls_offer(&n, text, strlen(text), "m", &o, e);
+}
+
+TEST(memory_for_an_offer_may_fail)
+{
+    ck_assert_int_gt(alloc_each_fails(offer_some, free, NULL), 2);
+}
+
+/* The sets of a playlist, one after the other. */
+TEST(sets_are_codecs)
+{
+    static const char *const files[] = {"x", "x2", "h", "h2", "h3"};
+    for (int i = 0; i < 5; i++) {
+        char name[16];
+        snprintf(name, sizeof name, "%s.m3u8", files[i]);
+        tmpdir_put(dir, name, "#EXTM3U\n#EXTINF:4,\n1.ts\n");
+    }
+    const char *text =
+        "#EXTM3U\n#EXT-X-STREAM-INF:BANDWIDTH=800000,CODECS=\"avc1.4d\"\nx.m3u8\n"
+        "#EXT-X-STREAM-INF:BANDWIDTH=700000,CODECS=\"mp4a.40.2,hev1.1\"\nh.m3u8\n"
+        "#EXT-X-STREAM-INF:BANDWIDTH=1800000,CODECS=\"avc3.4d\"\nx2.m3u8\n"
+        "#EXT-X-STREAM-INF:BANDWIDTH=1700000,CODECS=\"hvc1.1\"\nh2.m3u8\n"
+        "#EXT-X-STREAM-INF:BANDWIDTH=1700000,CODECS=\"hvc1.1\",VIDEO-RANGE=PQ\nh3.m3u8\n";
+    struct err e = {0};
+    struct video *v = hls_ladder(text, "m", 6, &e);
+    ck_assert(v && v->levels == 2 && v->ladder_kbps[1] == 1800 && v->chunk_s == 6);
+    video_free(v);
+    v = video_parse(text, strlen(text), "m", dir, &(struct video_cfg){.set = 1}, &e);
+    ck_assert_msg(v != NULL, "%s: %s", e.field, e.detail);
+    ck_assert(v->levels == 2 && v->ladder_kbps[0] == 700 && v->ladder_kbps[1] == 1700);
+    ck_assert(v->live && v->sound && v->peak_kbps[1] == 1700);
+    video_free(v);
+    ck_assert_ptr_null(
+        video_parse(text, strlen(text), "m", dir, &(struct video_cfg){.set = 2}, &e));
+    ck_assert_int_eq(e.code, ERR_RANGE); /* one level */
+    e = (struct err){0};
+    ck_assert_ptr_null(
+        video_parse(text, strlen(text), "m", dir, &(struct video_cfg){.set = 3}, &e));
+    ck_assert_int_eq(e.code, ERR_ABSENT);
+}
+
 SUITE_SET_UP(abr_manifests_hls, 0, set_up, NULL, as_many_levels_as_a_view_has,
              ranges_and_files, heights_of_pictures, peaks_when_one_states_no_mean,
              files_beside_the_playlists, redundant_streams_are_one_level,
-             segments_of_a_redirected_playlist, refusals, every_allocation_may_fail);
+             segments_of_a_redirected_playlist, refusals, every_allocation_may_fail,
+             variants_within_caps_and_in_order, addresses_are_those_of_the_caller,
+             an_offer_is_refused_with_a_reason, memory_for_an_offer_may_fail,
+             sets_are_codecs);

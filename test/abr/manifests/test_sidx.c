@@ -22,6 +22,7 @@ TEST(both_versions)
     ck_assert_int_eq(n, 2);
     ck_assert(s[0].bytes == 258 && s[0].duration_s == 4.0);
     ck_assert(s[1].bytes == 16 && s[1].duration_s == 2.5);
+    ck_assert(s[0].from == 56 && s[1].from == 314); /* behind the box */
     ck_assert(s[0].start_s == 7.0 && s[1].start_s == 11.0);
     free(s);
 
@@ -31,8 +32,11 @@ TEST(both_versions)
     v1[8] = 1;
     v1[23] = 1;                   /* from 2^32 ms on */
     memcpy(v1 + 36, v0 + 28, 28); /* times are of 8 bytes each */
+    v1[31] = 1;                   /* segments begin 2^32 + 2^8 bytes behind it */
+    v1[34] = 1;
     ck_assert_int_eq(sidx_parse(&s, &n, v1, sizeof v1, "f", &e), 0);
     ck_assert(n == 2 && s[0].bytes == 258 && s[1].duration_s == 2.5);
+    ck_assert_int_eq(s[1].from - 258, 64 + (INT64_C(1) << 32) + 256);
     ck_assert(s[0].start_s == 4294967.296 && s[1].start_s == 4294971.296);
     free(s);
 }

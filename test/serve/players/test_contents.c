@@ -7,13 +7,23 @@
 #include "support/alloc.h"
 #include "support/suites.h"
 
+static struct origins names;
 static struct contents *c;
 static struct err e;
 
 static void setup(void)
 {
     e = (struct err){0};
-    c = contents_new(3, &e);
+    if (!names.n) {
+        ck_assert_int_eq(origins_add(&names, "a=http://far/a", &e), 0);
+        ck_assert_int_eq(origins_add(&names, "b=http://far/b", &e), 0);
+        for (int i = 0; i < 3; i++) {
+            char text[32];
+            snprintf(text, sizeof text, "a%d=http://far/a%d", i, i);
+            ck_assert_int_eq(origins_add(&names, text, &e), 0);
+        }
+    }
+    c = contents_new(3, &names, &e);
     ck_assert_ptr_nonnull(c);
 }
 
@@ -38,8 +48,17 @@ static const char *mpd(const char *media, int start, int chunks, int top)
 
 static int learn(const char *path, const char *text)
 {
+    char url[1024];
+    if (!origins_url(url, sizeof url, &names, path)) strcpy(url, "http://else/m");
+    const struct contents_manifest m = {path, url, text, strlen(text)};
     e = (struct err){0};
-    return contents_learn(c, path, text, strlen(text), &e);
+    return contents_learn(c, &m, NULL, &e);
+}
+
+/* The number of the chunk that a file holds. */
+static int number_of(const struct content *one, const char *path)
+{
+    return contents_chunk(one, path, -1).number;
 }
 
 /* The top level of what is known of a file; 0: nothing. */
@@ -64,10 +83,10 @@ TEST(a_manifest_tells_ladder_and_names)
     ck_assert(v->levels == 2 && v->chunks == 5 && v->chunk_s == 2);
     ck_assert_int_eq(video_chunk(v, 3)[0], 75000);
     ck_assert_int_eq(video_chunk(v, 3)[1], 300000);
-    ck_assert_int_eq(contents_number(one, "007.m4s"), 1);
-    ck_assert_int_eq(contents_number(one, "x/009.m4s?y"), 3);
-    ck_assert_int_eq(contents_number(one, "011.m4s"), 5);
-    ck_assert_int_eq(contents_number(one, "012.m4s"), -1);
+    ck_assert_int_eq(number_of(one, "a/film/hi/007.m4s"), 1);
+    ck_assert_int_eq(number_of(one, "a/film/lo/009.m4s?y"), 3);
+    ck_assert_int_eq(number_of(one, "a/film/hi/011.m4s"), 5);
+    ck_assert_int_eq(number_of(one, "a/film/hi/012.m4s"), -1);
     contents_put(c, one);
     ck_assert_ptr_null(contents_get(c, "a/other/007.m4s", 300, 0));
     ck_assert_ptr_null(contents_get(c, "b/film/007.m4s", 300, 0));
@@ -149,13 +168,96 @@ TEST(names_that_tell_nothing)
               "</Representation></AdaptationSet></Period></MPD>"),
         0);
     struct content *one = contents_get(c, "a/a", 300, 0);
-    ck_assert_int_eq(contents_number(one, "a"), -1);
+    ck_assert_int_eq(number_of(one, "a/a"), 0);
     ck_assert_int_eq(video_chunk(contents_video(one), 1)[0], 200);
     contents_put(c, one);
     ck_assert_int_eq(learn("b/m.mpd", mpd("all.mp4", 1, 3, 1000)), 0);
     one = contents_get(c, "b/all.mp4", 300, 0);
-    ck_assert_int_eq(contents_number(one, "all.mp4"), -1);
+    ck_assert_int_eq(number_of(one, "b/all.mp4"), -1);
     contents_put(c, one);
+}
+
+/* Sets of video and Periods have ladders of their own; a file tells which. */
+TEST(a_ladder_for_each_set_and_period)
+{
+    static const char set[] =
+        "<AdaptationSet contentType=\"video\"><SegmentTemplate "
+        "media=\"%s$Bandwidth$-$Number$\" "
+        "duration=\"2\"/><Representation bandwidth=\"300000\"/><Representation "
+        "bandwidth=\"%d000\"/></AdaptationSet>";
+    char text[2048], one[512], two[512];
+    snprintf(one, sizeof one, set, "avc", 1200);
+    snprintf(two, sizeof two, set, "av1", 900);
+    snprintf(text, sizeof text,
+             "<MPD mediaPresentationDuration=\"PT6S\"><Period>%s%s</Period></MPD>", one,
+             two);
+    ck_assert_int_eq(learn("a/m.mpd", text), 0);
+    ck_assert_int_eq(top_of("a/avc300000-1", 300), 1200);
+    ck_assert_int_eq(top_of("a/av1300000-3", 300), 900);
+
+    snprintf(text, sizeof text,
+             "<MPD><Period duration=\"PT6S\">%s</Period><Period "
+             "duration=\"PT4S\">%s</Period></MPD>",
+             one, two);
+    ck_assert_int_eq(learn("b/m.mpd", text), 0);
+    struct content *ad = contents_get(c, "b/av1900000-2", 900, 0);
+    ck_assert_int_eq(contents_video(ad)->chunks, 2);
+    struct contents_chunk chunk = contents_chunk(ad, "b/av1900000-2", -1);
+    ck_assert(chunk.number == 2 && chunk.level == 1);
+    contents_put(c, ad);
+    ck_assert_int_eq(top_of("b/avc300000-3", 300), 1200);
+}
+
+/* The list of names_that_tell_nothing has ranges, and they do tell. */
+TEST(a_part_of_a_file_is_a_chunk)
+{
+    ck_assert_int_eq(
+        learn("a/m.mpd",
+              "<MPD mediaPresentationDuration=\"PT4S\"><Period><AdaptationSet "
+              "contentType=\"video\"><Representation id=\"1\" bandwidth=\"300000\">"
+              "<SegmentList duration=\"2\"><SegmentURL media=\"a\" mediaRange=\"50-99\"/>"
+              "<SegmentURL media=\"a\" mediaRange=\"100-299\"/></SegmentList>"
+              "</Representation><Representation id=\"2\" bandwidth=\"600000\">"
+              "<SegmentList duration=\"2\"><SegmentURL media=\"b\" mediaRange=\"0-499\"/>"
+              "<SegmentURL media=\"b\" mediaRange=\"500-999\"/></SegmentList>"
+              "</Representation></AdaptationSet></Period></MPD>"),
+        0);
+    const struct {
+        const char *path;
+        int64_t from;
+        int number, level;
+    } t[] = {{"a/a", 50, 1, 0},  {"a/a", 100, 2, 0}, {"a/a", 250, 2, 0},
+             {"a/b", 0, 1, 1},   {"a/b", 500, 2, 1}, {"a/a", 0, 0, -1},
+             {"a/a", 300, 0, 0}, {"a/a", -1, 0, -1}, {"a/x", 50, -1, -1}};
+    struct content *one = contents_get(c, "a/a", 300, 0);
+    for (size_t i = 0; i < sizeof t / sizeof *t; i++) {
+        struct contents_chunk got = contents_chunk(one, t[i].path, t[i].from);
+        ck_assert_msg(got.number == t[i].number && got.level == t[i].level, "%zu: %d %d",
+                      i, got.number, got.level);
+    }
+    contents_put(c, one);
+}
+
+/* Without a length, and with a timeline whose end is open. */
+TEST(a_live_manifest_has_a_ladder)
+{
+    char text[1024];
+    for (int i = 0; i < 2; i++) {
+        snprintf(
+            text, sizeof text,
+            "<MPD type=\"dynamic\"><Period><AdaptationSet contentType=\"video\">"
+            "<SegmentTemplate media=\"$Number$\" %s</SegmentTemplate><Representation "
+            "bandwidth=\"300000\"/><Representation bandwidth=\"%d000\"/></AdaptationSet>"
+            "</Period></MPD>",
+            i ? "><SegmentTimeline><S t=\"0\" d=\"2\" r=\"-1\"/></SegmentTimeline>"
+              : "duration=\"2\">",
+            900 + i);
+        ck_assert_msg(learn("a/m.mpd", text) == 0, "%s", e.detail);
+        struct content *one = contents_get(c, "a/x", 300, 0);
+        ck_assert(contents_video(one)->live && contents_video(one)->chunk_s == 2);
+        ck_assert_int_eq((int)contents_video(one)->ladder_kbps[1], 900 + i);
+        contents_put(c, one);
+    }
 }
 
 TEST(the_one_that_nobody_uses_goes)
@@ -177,4 +279,5 @@ SUITE_SET_UP(serve_players_contents, 0, setup, teardown,
              a_manifest_tells_ladder_and_names, which_of_several,
              of_those_that_fit_it_is_what_the_player_plays, what_changes_is_read_again,
              what_is_not_understood_is_told_once, names_that_tell_nothing,
-             the_one_that_nobody_uses_goes);
+             a_ladder_for_each_set_and_period, a_part_of_a_file_is_a_chunk,
+             a_live_manifest_has_a_ladder, the_one_that_nobody_uses_goes);

@@ -198,5 +198,33 @@ TEST(targets)
     ck_assert_int_eq(origins_target(out, 14, "http://h/b", "ab", "", &e), 0);
 }
 
+TEST(urls_and_paths)
+{
+    struct origins o = {0};
+    struct err e = {0};
+    char out[64];
+    ck_assert_int_eq(origins_add(&o, "far=http://h", &e), 0);
+    ck_assert_int_eq(origins_add(&o, "near=http://h/vod/x", &e), 0);
+    const struct {
+        const char *url, *path; /* NULL: no origin has it */
+    } t[] = {{"http://h/a/b.ts?c", "far/a/b.ts?c"},
+             {"http://h/vod/x/1", "near/1"}, /* the longer one */
+             {"http://h/vod/xy/1", "far/vod/xy/1"},
+             {"http://h", NULL},
+             {"http://h2/a", NULL},
+             {"https://h/a", NULL}};
+    for (size_t i = 0; i < sizeof t / sizeof *t; i++) {
+        bool is = origins_path(out, sizeof out, &o, t[i].url);
+        ck_assert_msg(is == (t[i].path != NULL), "%s", t[i].url);
+        if (!is) continue;
+        ck_assert_str_eq(out, t[i].path);
+        ck_assert(origins_url(out, sizeof out, &o, t[i].path));
+        ck_assert_str_eq(out, t[i].url);
+    }
+    ck_assert(!origins_path(out, 10, &o, "http://h/a/b.ts?c"));
+    ck_assert(!origins_url(out, sizeof out, &o, "other/a"));
+    ck_assert(!origins_url(out, 10, &o, "far/a/b.ts"));
+}
+
 SUITE(serve_players_origins, names_and_urls, mistakes_are_named, so_many_and_no_more,
-      targets);
+      targets, urls_and_paths);

@@ -50,13 +50,13 @@ static int ask(const char *name, struct pensieve_post in)
 {
     e = (struct err){0};
     level = -9;
-    return pensieve_ask(&level, p, f.service, f.worker, key_of(name), &in, &e);
+    return pensieve_ask(&level, p, f.service, f.worker, key_of(name), &in, 0, &e);
 }
 
 static int open_then_ask(const char *name, struct pensieve_post in)
 {
     ck_assert_int_eq(ask(name, in), 1);
-    int rc = pensieve_open(p, f.service, f.worker, key_of(name), "pensieve", &in, &e);
+    int rc = pensieve_open(p, f.service, f.worker, key_of(name), "pensieve", &in, 0, &e);
     ck_assert_msg(rc == 0, "%s: %s", e.field, e.detail);
     return ask(name, in);
 }

@@ -44,7 +44,7 @@ static struct cmcd tells(const char *text)
 static int ask(const char *text, const char *file, double now)
 {
     struct cmcd c = tells(text);
-    struct steer_segment in = {&c, file, 1000000, now, 0};
+    struct steer_segment in = {&c, file, 1000000, now, 0, -1, -1};
     int rc = steer_ask(&told, players, f.service, f.worker, video, &in, &e);
     if (rc != 1) return rc;
     rc = steer_open(players, f.service, f.worker, video, &c, &e);
@@ -236,7 +236,7 @@ static void sound_sent_and_starved(void)
 {
     struct steer_told other;
     struct cmcd c = tells("sid=\"a\",ot=a,br=64,bl=0");
-    struct steer_segment in = {&c, "audio-2.m4s", 1000, 5, 0};
+    struct steer_segment in = {&c, "audio-2.m4s", 1000, 5, 0, -1, -1};
     ck_assert_int_eq(steer_ask(&other, players, f.service, f.worker, video, &in, &e), 0);
     event("sid=\"a\",e=ps,sta=p,bsd=(1250;v)");
     steer_sent(players, f.service, video, "a", "750-1.m4s", 3);
@@ -257,8 +257,8 @@ TEST(what_others_tell_meanwhile_is_not_lost)
     for (int k = 0; k < video->levels; k++)
         if (pictures == video->ladder_kbps[k]) of_the_ladder = true;
     ck_assert_msg(of_the_ladder, "cap of %g", told.max_kbps);
-    ck_assert_double_eq_tol(told.throughput_kbps, 4000,
-                            1e-6); /* 1 MB until it was sent */
+    ck_assert_double_eq_tol(told.throughput_kbps, 4004,
+                            1e-6); /* 1 MB, and the sound, until it was sent */
     ck_assert(!(told.estimated & STEER_REBUFFER));
 }
 
@@ -294,7 +294,7 @@ TEST(who_quits_meanwhile_is_not_brought_back)
     served_start(&f);
     ck_assert_int_eq(ask("sid=\"a\",ot=v,br=750,bl=1000", "750-1.m4s", 1), 0);
     struct cmcd c = tells("sid=\"a\",ot=v,br=750,bl=4000");
-    struct steer_segment in = {&c, "750-2.m4s", 1000000, 6, 0};
+    struct steer_segment in = {&c, "750-2.m4s", 1000000, 6, 0, -1, -1};
     meanwhile = quits;
     ck_assert_int_eq(steer_ask(&told, players, f.service, f.worker, video, &in, &e), 1);
     ck_assert_int_eq(clients_count(players), 0);
@@ -439,6 +439,80 @@ TEST(a_session_that_went_silent_is_opened_again)
     ck_assert_int_eq(sessions_opened(), 2);
 }
 
+/* Sound on the way of a chunk shares its link: 1 MB and 64,000 bytes in 4 s, of which the sound needs
+ * 128 kbit/s. Then the video has 1,000,000. Sound before and after it does not count. */
+TEST(sound_takes_its_part_of_the_link)
+{
+    struct steer_told other;
+    struct cmcd c = tells("sid=\"a\",ot=a,br=128,bl=0");
+    struct steer_segment in = {&c, "audio-1.m4s", 64000, 1, 0, -1, -1};
+    ck_assert_int_eq(ask("sid=\"a\",ot=v,br=750,bl=0", "750-1.m4s", 1), 0);
+    double cap = told.max_kbps;
+    ck_assert_int_eq(steer_ask(&other, players, f.service, f.worker, video, &in, &e), 0);
+    ck_assert_double_eq(other.max_kbps, cap + 128);
+    steer_sent(players, f.service, video, "a", "750-1.m4s", 5);
+    in.file = "audio-2.m4s";
+    ck_assert_int_eq(steer_ask(&other, players, f.service, f.worker, video, &in, &e), 0);
+    ck_assert_int_eq(ask("sid=\"a\",ot=v,br=750,bl=4000", "750-2.m4s", 6), 0);
+    ck_assert_double_eq(told.throughput_kbps, 2128);
+    struct history h = history();
+    ck_assert_int_eq(h.steps[0].bytes, 1000000);
+    service_history_free(&h);
+    /* muxed chunks, and ladders that contain the sound: it counts once */
+    ck_assert_int_eq(ask("sid=\"a\",ot=av,br=750,bl=4000", "750-3.m4s", 9), 0);
+    bool of_the_ladder = false;
+    for (int k = 0; k < video->levels; k++)
+        of_the_ladder |= told.max_kbps == video->ladder_kbps[k];
+    ck_assert(of_the_ladder);
+}
+
+/* tb, and tpb before it, cap what is decided; the number may be the peak of a level. */
+TEST(the_players_own_cap)
+{
+    for (int k = 0; k < video->levels; k++)
+        video->peak_kbps[k] = 1.5 * video->ladder_kbps[k];
+    const struct {
+        const char *tells;
+        double most;
+    } t[] = {{"tb=1125", 750}, {"tb=750", 750}, {"tb=4300,tpb=300", 300}, {"tb=1", 300}};
+    for (size_t i = 0; i < sizeof t / sizeof *t; i++) {
+        char text[100];
+        for (int chunk = 1; chunk < 4; chunk++) {
+            char file[32];
+            snprintf(text, sizeof text, "sid=\"%zu\",ot=v,br=450,bl=60000,%s", i,
+                     t[i].tells);
+            snprintf(file, sizeof file, "300-%d.m4s", chunk);
+            ck_assert_int_eq(ask(text, file, chunk * 0.1), 0);
+            ck_assert_msg(told.max_kbps <= t[i].most, "%s: %g", t[i].tells,
+                          told.max_kbps);
+        }
+        struct history h = history();
+        ck_assert_int_eq(h.steps[0].level, 0); /* 450 is the peak of 300 */
+        service_history_free(&h);
+    }
+}
+
+/* An advertisement with another ladder: a new session over the same link. */
+TEST(another_ladder_continues)
+{
+    for (int chunk = 1; chunk < 4; chunk++) {
+        char file[32];
+        snprintf(file, sizeof file, "750-%d.m4s", chunk);
+        ck_assert_int_eq(ask("sid=\"a\",ot=v,br=750,bl=8000", file, 4 * chunk), 0);
+        steer_sent(players, f.service, video, "a", file, 4 * chunk + 2);
+    }
+    char before[SERVICE_ID];
+    strcpy(before, told.session);
+    double etp = told.throughput_kbps;
+    ck_assert_double_gt(etp, 0);
+    video_free(video);
+    video = video_generate(2, 8, 4, (double[]){500, 1500}, 0, 1, &e);
+    ck_assert_int_eq(ask("sid=\"a\",ot=v,br=500,bl=8000", "500-1.m4s", 16), 0);
+    ck_assert_str_ne(told.session, before);
+    ck_assert_double_eq(told.throughput_kbps, etp);
+    ck_assert_double_eq(told.max_kbps, 1500); /* 4 Mbit/s were measured before */
+}
+
 SUITE_SET_UP(serve_players_steer, 0, setup, teardown,
              a_request_for_a_chunk_caps_the_next_one,
              a_session_has_the_quality_of_its_video, sound_is_added_to_the_cap,
@@ -454,4 +528,5 @@ SUITE_SET_UP(serve_players_steer, 0, setup, teardown,
              seeks_gaps_and_other_levels_break_nothing, the_end_closes_the_session,
              the_last_byte_of_the_last_chunk_is_the_end,
              a_closed_session_is_opened_again_by_pictures, who_quits_has_not_watched_it,
-             a_session_that_went_silent_is_opened_again);
+             a_session_that_went_silent_is_opened_again, sound_takes_its_part_of_the_link,
+             the_players_own_cap, another_ladder_continues);
