@@ -53,7 +53,8 @@ class Adapter {
 
     constructor(player, options) {
         this.#player = player;
-        this.#core = new Core(options, track => Math.max(...this.#bufferLimits(track.chunkS)), () => this.#mostKbps());
+        this.#core = new Core(options, track => Math.max(...this.#bufferLimits(track.chunkS)), () => this.#mostKbps(),
+            () => this.#asked && rateOf(player.getCurrentRepresentationForType('audio')));
         this.#core.install(() => this.#install());
         this.handle = this.#core.handle();
     }
@@ -134,6 +135,9 @@ class Adapter {
         if (!this.#core.attached || !request || !r.data || r.status > 299) return;
         if (request.type === 'MPD') await this.#manifest(r.data, r.url || request.url);
         else if (isVideoSegment(request)) await this.#arrived(request, r.data);
+        // before the first chunk: the player has chosen among the codecs
+        else if (request.type === 'InitializationSegment' && request.mediaType === 'video' &&
+            idOf(request) === this.#core.track?.id && this.#ladder(request)) await this.#core.ask();
     }
 
     /* ----- one source ----- */
@@ -155,7 +159,7 @@ class Adapter {
 
     /** A chunk was requested: checks that its period and ladder are the expected ones. */
     #meet(request) {
-        const { mediaInfo: { streamInfo: { id } }, mediaFinishedInformation: info } = request.representation;
+        const id = idOf(request), { mediaFinishedInformation: info } = request.representation;
         if (id !== this.#core.track?.id) {
             this.#core.enter(this.#plan?.periods.find(p => p.id === id) ??
                 { id, levels: [], chunkS: null, chunks: 0, profile: null });
@@ -165,8 +169,13 @@ class Adapter {
         if (!p) return;
         p.chunkS ||= request.duration || null;
         if (!this.#plan?.live) p.chunks ||= info?.numberOfSegments || 0;
-        this.#core.meet(rateOf(request), () =>
-            this.#player.getRepresentationsByType('video').map(r => [rateOf(r), r.width, r.height]));
+        this.#ladder(request);
+    }
+
+    /** Compares the ladder with the representations that dash.js has for the period of a request. */
+    #ladder(request) {
+        return this.#core.meet(rateOf(request), () =>
+            this.#player.getRepresentationsByTypeUnfiltered('video', idOf(request)).map(r => [rateOf(r), r.width, r.height]));
     }
 
     #chunkOf(request) {
@@ -228,7 +237,8 @@ class Adapter {
 
 // dash.js fetches the index of SegmentBase as a segment without a number
 const isVideoSegment = r => r?.type === 'MediaSegment' && r.mediaType === 'video' && r.index >= 0;
-const rateOf = r => (r.representation ?? r).bandwidth / 1000;
+const rateOf = r => (r?.representation ?? r)?.bandwidth / 1000;
+const idOf = request => request.representation.mediaInfo.streamInfo.id;
 
 /** The representations that dash.js may play, ascending. */
 const allowed = context => context.getAbrController()

@@ -56,13 +56,15 @@ class Adapter {
     #playing = null;    // variant of the current segment
     #chunk;             // its number; its index may be gone when it arrives
     #loaded;            // bytes of it that have arrived, as far as Shaka has reported them
-    #restarts = false;  // it is about to be abandoned
+    #estimate = null;   // [bit/s] that Shaka's manager sees; null: its own
+    #ownChoice;         // its chooseVariant
     #ours = false;      // it was decided, and there is no decision for the next: stay
     #unwatch = () => {};
 
     constructor(player, options) {
         this.#player = player;
-        this.#core = new Core(options, () => this.#bufferMaxS());
+        this.#core = new Core(options, () => this.#bufferMaxS(), () => this.#mostKbps(),
+            () => this.#playing?.audio?.bandwidth / 1000);
         this.#core.install(() => this.#install());
         this.handle = this.#core.handle();
     }
@@ -110,7 +112,8 @@ class Adapter {
             if (isVideo(args[4])) this.#loaded += args[1]; // of one segment at a time
             was();
         });
-        instead('getBandwidthEstimate', was => (this.#restarts ? -1 : was()));
+        instead('getBandwidthEstimate', was => this.#estimate ?? was());
+        this.#ownChoice = own.chooseVariant.bind(own);
         instead('chooseVariant', was => guard(() => this.#choose(was)) ?? was());
         instead('setMediaElement', (was, media) => {
             this.#unwatch();
@@ -137,7 +140,7 @@ class Adapter {
         if (!core.track) return;
         const { startTime, endTime } = context.segment;
         this.#loaded = 0;
-        this.#restarts = false;
+        this.#estimate = null;
         core.track.chunkS ??= endTime - startTime;
         core.meet(rateOf(variant), () => this.#variants.map(rowOf));
         this.#chunk = this.#chunkOf(context);
@@ -150,7 +153,7 @@ class Adapter {
      * that this is faster, and it may take bits for bytes; any time is short with a bandwidth below 0.
      */
     #restart() {
-        this.#restarts = true;
+        this.#estimate = -1;
         return later(0).then(() => this.#own.trySuggestStreams());
     }
 
@@ -223,6 +226,18 @@ class Adapter {
         const { inaccurateManifestTolerance: early = 0 } = this.#player.getConfiguration().streaming;
         const chunk = this.#playing?.video.segmentIndex?.find(Math.max(t - early, 0));
         if (chunk != null) this.#core.seek(chunk);
+    }
+
+    /** What Shaka itself would choose on a link without limit: restrictions, screen and element count. */
+    #mostKbps() {
+        if (this.#core.observed || !this.#variants.length) return NaN;
+        const was = this.#estimate;
+        this.#estimate = Infinity;
+        try {
+            return rateOf(this.#ownChoice());
+        } finally {
+            this.#estimate = was;
+        }
     }
 
     #bufferMaxS() { return this.#player.getConfiguration().streaming.bufferingGoal; }

@@ -21,7 +21,7 @@ const merge = (into, from = {}) => {
 const begin = {
     dashjs(page, video, site, { own, abrd, listen }) {
         const player = page.window.dashjs.MediaPlayer().create();
-        player.updateSettings(merge({ debug: { logLevel: Number(process.env.DASHLOG ?? 0) }, streaming: { lastBitrateCachingInfo: { enabled: false },
+        player.updateSettings(merge({ debug: { logLevel: Number(process.env.TALK ?? 0) }, streaming: { lastBitrateCachingInfo: { enabled: false },
             lastMediaSettingsCachingInfo: { enabled: false } } }, own));
         if (abrd) listen(page.import('dashjs').attach(player, abrd));
         player.initialize(video, MEDIA + site.dash, true);
@@ -61,17 +61,19 @@ const begin = {
  * @param {object|null} [what.abrd] options of attach(); null: without the plugin
  * @param {string} [what.daemon] its real address
  * @param {number} [what.latencyMs] of the daemon, virtual
+ * @param {(method: string, path: string, body: object) => object|undefined} [what.standIn] of Bridge
  * @param {object} [what.site] options of siteOf
+ * @param {object} [what.browser] options of Page
  * @param {object} [what.link] options of Link
  * @param {(run: object) => void} [what.during] called at the start, with {clock, bridge, video, abrd, player}
  * @param {number} [what.limitS] of virtual time
  */
-export async function play({ kind, trace, video, own, abrd = null, daemon = '', latencyMs = 20, site: about, link: linkOptions,
-    during, limitS = 3600, seed = 1, untilS = Infinity }) {
+export async function play({ kind, trace, video, own, abrd = null, daemon = '', latencyMs = 20, standIn, site: about, browser,
+    link: linkOptions, during, limitS = 3600, seed = 1, untilS = Infinity }) {
     const clock = new Clock(), link = new Link(clock, trace, linkOptions);
-    const site = siteOf(video, about), bridge = new Bridge(clock, daemon, latencyMs);
+    const site = siteOf(video, about), bridge = new Bridge(clock, daemon, latencyMs, standIn);
     const net = new Network(clock, link, site, bridge, EPOCH_MS);
-    const page = new Page(clock, net, { seed, epochMs: EPOCH_MS });
+    const page = new Page(clock, net, { seed, epochMs: EPOCH_MS, ...browser });
     page.load(kind);
     const element = page.createVideo(), seen = [];
     thrown.length = 0;

@@ -39,6 +39,8 @@ import { StallClock } from './stall.js';
  * @property {number|null} chunkS seconds per chunk; null: not known yet, so nothing is requested
  * @property {number} chunks 0: live, or not known
  * @property {string|null} profile hint of the manifest
+ * @property {{kbps: number, sizes: number[]|null}[]} [sound] what may be fetched with the chunks, ascending;
+ *     absent: nothing, or the bitrates of the levels contain it
  * @property {boolean} [refused] the daemon refuses the quality or the heights, so they are left out
  *
  * @typedef {object} Arrival
@@ -59,7 +61,7 @@ export const sameRate = (a, b) => Math.abs(a - b) < 1e-6 * Math.max(a, b);
 const passes = status => !/^4(?!08|29)/.test(status);
 
 let turn = 0;       // counts the chunk boundaries of all players on the page
-const outages = {}; // by server: {turn: boundary of the newest request that failed or NaN, failures, why}
+const outages = {}; // by server: {turn: boundary of the newest request that failed or NaN, failures, why, deaf}
 
 /**
  * The height that decides how much a 16:9 screen magnifies a picture: 720 of 1280 x 536, since its width
@@ -106,12 +108,14 @@ export class Core {
     #timeoutMs;
     #bufferMaxS;
     #mostKbps;
+    #soundKbps;
     #listeners = new Set(); // {event, fn}
     #state = { mode: 'idle', reason: '', session: null, profile: null, startupS: NaN };
     #hooks = [];        // called by detach()
     #attached = true;
 
     #track = null;      // the ladder that is being downloaded
+    #met = null;        // the track that was compared with the player's ladder
     #origin = NaN;      // live: where its chunk 0 began; NaN: not known yet
     #session = null;    // id of its session
     #refused = false;   // the daemon refuses this source
@@ -139,8 +143,9 @@ export class Core {
      * @param {Options} options
      * @param {(track: Track) => number} bufferMaxS the player's largest buffer for it [s]
      * @param {() => number|undefined} [mostKbps] the highest bitrate that the player may choose now
+     * @param {() => number|undefined} [soundKbps] bitrate of the sound that the player fetches now
      */
-    constructor(options, bufferMaxS, mostKbps) {
+    constructor(options, bufferMaxS, mostKbps, soundKbps) {
         const { server = '', timeoutMs = 300, onDecision, mode } = this.#options = options ?? {};
         this.#observed = mode === 'observe';
         this.#server = `${server ?? ''}`.replace(/\/+$/, '');
@@ -148,6 +153,7 @@ export class Core {
         this.#timeoutMs = timeoutMs;
         this.#bufferMaxS = bufferMaxS;
         this.#mostKbps = mostKbps;
+        this.#soundKbps = soundKbps;
         this.#link = options?.link ?? [];
         if (onDecision) this.#on('decision', onDecision);
         if (globalThis.addEventListener)
@@ -279,13 +285,23 @@ export class Core {
     /** Index of a bitrate on the ladder; -1: not on the ladder. */
     levelOf(kbps) { return this.#track?.levels.findIndex(l => sameRate(l.kbps, kbps)) ?? -1; }
 
-    /** A bitrate is requested that may not be on the ladder; rows() returns those of the player (ladder). */
+    /**
+     * A bitrate is requested. When it is the first one of the track, or is not on its ladder, the ladder becomes
+     * that of the player: a player plays one codec, and only what the browser decodes.
+     * @param {() => number[][]} rows those of the player (ladder)
+     * @returns {boolean} whether the ladder has changed
+     */
     meet(kbps, rows) {
-        if (this.levelOf(kbps) >= 0) return;
-        const levels = ladder(rows());
-        if (levels.every(l => this.levelOf(l.kbps) >= 0)) return; // nothing new, so no second session
+        const track = this.#track, first = track !== this.#met;
+        if (!first && this.levelOf(kbps) >= 0) return false;
+        this.#met = track;
+        const levels = ladder(rows()).map(l => track.levels[this.levelOf(l.kbps)] ?? l);
+        const fewer = first && levels.length < track.levels.length;
+        // nothing new, so no second session
+        if (!levels.length || !fewer && levels.every(l => track.levels.includes(l))) return false;
         this.reopen();
-        this.#track.levels = levels;
+        track.levels = levels;
+        return true;
     }
 
     /** The source has ended; the next manifest begins another one. */
@@ -550,9 +566,11 @@ export class Core {
 
     /** The cap of the question: of the page, and of the player; {} if all levels are allowed. */
     #cap() {
-        const { levels } = this.#track;
-        const most = Math.min(...[this.#options.maxKbps, this.#mostKbps]
-            .map(cap => (cap?.call ? guard(cap, levels) : cap) || Infinity));
+        const { levels } = this.#track, { maxKbps, maxHeight } = this.#options;
+        const [page, player, height] = [maxKbps, this.#mostKbps, maxHeight]
+            .map(cap => (cap?.call ? guard(cap, levels) : cap) || Infinity);
+        const tall = levels.findIndex(l => l.height > height);
+        const most = Math.min(page, player, tall < 0 ? Infinity : levels[Math.max(tall - 1, 0)].kbps);
         return most < levels.at(-1)?.kbps && { max_kbps: most };
     }
 
@@ -619,20 +637,25 @@ export class Core {
         return [`${this.#server}/v1/sessions`, this.#session, what].filter(Boolean).join('/');
     }
 
-    /** Sizes and quality of a chunk, as far as they are known. */
+    /** Sizes and quality of a chunk, and what is fetched with it, as far as they are known. */
     #nextOf(chunk) {
-        const { levels, refused } = this.#track, { quality } = this.#options;
+        const { levels, refused, sound = [], chunks, chunkS } = this.#track, { quality } = this.#options;
+        const now = sound.length && guard(this.#soundKbps);
+        const { kbps, sizes } = sound.find(s => sameRate(s.kbps, now)) ?? sound[0] ?? {};
         const own = !refused && typeof quality === 'function' && guard(quality, chunk, levels.map(l => l.kbps));
         return {
             ...ofAll('next_bytes', levels, l => l.sizes?.[chunk]),
             ...(!refused && ofAll('next_quality', levels, l => (l.quality?.length > 1 ? l.quality[chunk] : null))),
             ...(own && { next_quality: own }),
+            ...(kbps && !this.#outage.deaf && { other_kbps: sizes?.length === chunks ? sizes[chunk] / 125 / chunkS : kbps }),
         };
     }
 
-    /** Whether the daemon has refused the quality or the heights: then they are left out from now on. */
+    /** Whether the daemon has refused the quality, the heights or the sound: then they are left out from now on. */
     #leavesOut(e) {
-        const track = this.#track;
+        const track = this.#track, outage = this.#outage;
+        // an older daemon does not know the sound
+        if (e.field === 'other_kbps') return !outage.deaf && (outage.deaf = true);
         if (!track || track.refused || !/quality|height/.test(e.field)) return false;
         this.#failed(e);
         return track.refused = true;
