@@ -11,8 +11,8 @@ import { test } from '../web/harness.mjs';
 import { readTrace } from './link.mjs';
 import { LADDER, readVideo } from './media.mjs';
 import { SCRIPTS, versionOf } from './page.mjs';
+import { merge } from './begin.mjs';
 import { fastSwitch } from './fastswitch.mjs';
-import { merge } from './rules.mjs';
 import { play } from './session.mjs';
 
 const GOLDEN = path.join(path.dirname(fileURLToPath(import.meta.url)), '../golden');

@@ -308,21 +308,22 @@ export function networkApi(net) {
         if (signal?.aborted) return reject(aborted());
         const content = new Body();
         let passed = 0;
+        const over = () => signal?.removeEventListener('abort', cancel);
         const stop = net.request(method, resolved(`${url}`), body, {
             first: answer => resolve(new Response(content, { status: answer.status, url: absolute(`${url}`), answer })),
             progress: loaded => {
                 if (loaded > passed) content.push(new Uint8Array(loaded - passed));
                 passed = loaded;
             },
-            end: () => content.end(),
-            failed: () => reject(new TypeError('Failed to fetch')),
+            end: () => { over(); content.end(); },
+            failed: () => { over(); reject(new TypeError('Failed to fetch')); },
         });
-        signal?.addEventListener('abort', () => {
-            if (content.done) return;
+        function cancel() {
             stop();
             content.end(aborted());
             reject(aborted());
-        });
+        }
+        signal?.addEventListener('abort', cancel, { once: true });
     });
 
     return { XMLHttpRequest, fetch, Headers, Response, Event };
