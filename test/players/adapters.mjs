@@ -49,7 +49,7 @@ const essence = run => ({ shown: run.shown, stalls: run.stalls, startupS: run.st
     requests: run.requests.map(r => [r.at, r.path, r.end]), asked: run.asked.map(q => [q.at, q.body, q.status]) });
 
 export async function playerTests() {
-    const daemon = await new Daemon({ explore: 0, learn: 'off', 'open-rate': 0, 'address-rate': 0, 'session-rate': 0 }).start();
+    const daemon = await new Daemon({ explore: 0, learn: 'off', 'open-rate': 0, 'address-rate': 0, 'session-rate': 0 }, { stored: false }).start();
     const session = (kind, { abrd = {}, ...more } = {}) => play({ kind, video: VIDEO, trace: trace('commute_markov'),
         daemon: daemon.url, abrd: abrd && { profile: 'pensieve', ...abrd }, ...more });
     try {

@@ -89,7 +89,7 @@ if (process.send && process.argv[1] === fileURLToPath(import.meta.url)) {
             }
             if (RULES[rule].abrd) {
                 daemon ??= await new Daemon({ explore: 0, learn: 'off', 'open-rate': 0, 'address-rate': 0, 'session-rate': 0,
-                    ...(process.env.POLICY_FILE && { policy: process.env.POLICY_FILE }) }).start();
+                    ...(process.env.POLICY_FILE && { policy: process.env.POLICY_FILE }) }, { stored: false }).start();
             }
             process.send(await playCell(cell, rule, daemon));
         } catch (e) {

@@ -196,7 +196,7 @@ const names = Object.keys(SESSIONS).filter(n => !only.length || only.some(o => (
 if (!names.length) fail(`ONLY: no session begins with '${env.ONLY}'; they are ${Object.keys(SESSIONS).join('; ')}`);
 
 const trace = readTrace(file), video = videoOf(), rows = [], all = {};
-const daemon = await new Daemon({ explore: 0, learn: 'off', 'allow-origin': '*', 'open-rate': 0, 'address-rate': 0, 'session-rate': 0 }).start();
+const daemon = await new Daemon({ explore: 0, learn: 'off', 'allow-origin': '*', 'open-rate': 0, 'address-rate': 0, 'session-rate': 0 }, { stored: false }).start();
 const browser = await launch();
 let failed = 0;
 console.log(`${path.basename(file)}, ${chunks} chunks of 4 s; rig and Chromium, in this order`);

@@ -42,7 +42,7 @@ function videoOf() {
 /** One rule with one profile on all traces, in their order; abrd with a daemon of its own. */
 async function playAll({ rule, profile, traces }, report) {
     const { kind, own, abrd } = RULES[rule], video = videoOf();
-    const daemon = abrd && await new Daemon({ explore: 0, learn: 'off', 'open-rate': 0, 'address-rate': 0, 'session-rate': 0 }).start();
+    const daemon = abrd && await new Daemon({ explore: 0, learn: 'off', 'open-rate': 0, 'address-rate': 0, 'session-rate': 0 }, { stored: false }).start();
     try {
         for (const name of traces) {
             const run = await play({ kind, own, trace: readTrace(path.join(folder, name)), video,
