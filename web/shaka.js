@@ -56,6 +56,7 @@ class Adapter {
     #playing = null;    // variant of the current segment
     #chunk;             // its number; its index may be gone when it arrives
     #loaded;            // bytes of it that have arrived, as far as Shaka has reported them
+    #heard = 0;         // bytes of sound
     #estimate = null;   // [bit/s] that Shaka's manager sees; null: its own
     #ownChoice;         // its chooseVariant
     #ours = false;      // it was decided, and there is no decision for the next: stay
@@ -64,7 +65,7 @@ class Adapter {
     constructor(player, options) {
         this.#player = player;
         this.#core = new Core(options, () => this.#bufferMaxS(), () => this.#mostKbps(),
-            () => this.#playing?.audio?.bandwidth / 1000);
+            () => [this.#playing?.audio?.bandwidth / 1000, this.#heard]);
         this.#core.install(() => this.#install());
         this.handle = this.#core.handle();
     }
@@ -110,6 +111,7 @@ class Adapter {
         });
         instead('segmentDownloaded', (was, ...args) => {
             if (isVideo(args[4])) this.#loaded += args[1]; // of one segment at a time
+            else if (args[4]?.stream?.type === 'audio') this.#heard += args[1];
             was();
         });
         instead('getBandwidthEstimate', was => this.#estimate ?? was());

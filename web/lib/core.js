@@ -108,7 +108,7 @@ export class Core {
     #timeoutMs;
     #bufferMaxS;
     #mostKbps;
-    #soundKbps;
+    #sound;
     #listeners = new Set(); // {event, fn}
     #state = { mode: 'idle', reason: '', session: null, profile: null, startupS: NaN };
     #hooks = [];        // called by detach()
@@ -122,6 +122,7 @@ export class Core {
     #nextChunk = 0;     // number of the chunk that should be requested next
     #decision = null;   // latest Answer
     #unsent = null;     // outcome that the daemon has not confirmed
+    #soundBefore;       // bytes of sound before the current chunk
     #link;              // newest measurements of the player's sources
     #history;           // newest outcomes of the session, kept without a session, too
     #seen;              // what the viewer has seen of it: seconds stalled and played
@@ -143,9 +144,10 @@ export class Core {
      * @param {Options} options
      * @param {(track: Track) => number} bufferMaxS the player's largest buffer for it [s]
      * @param {() => number|undefined} [mostKbps] the highest bitrate that the player may choose now
-     * @param {() => number|undefined} [soundKbps] bitrate of the sound that the player fetches now
+     * @param {() => [number|undefined, number]} [sound] bitrate of the sound that the player fetches now, and all bytes of
+     *     sound that have arrived
      */
-    constructor(options, bufferMaxS, mostKbps, soundKbps) {
+    constructor(options, bufferMaxS, mostKbps, sound) {
         const { server = '', timeoutMs = 300, onDecision, mode } = this.#options = options ?? {};
         this.#observed = mode === 'observe';
         this.#server = `${server ?? ''}`.replace(/\/+$/, '');
@@ -153,7 +155,7 @@ export class Core {
         this.#timeoutMs = timeoutMs;
         this.#bufferMaxS = bufferMaxS;
         this.#mostKbps = mostKbps;
-        this.#soundKbps = soundKbps;
+        this.#sound = sound;
         this.#link = options?.link ?? [];
         if (onDecision) this.#on('decision', onDecision);
         if (globalThis.addEventListener)
@@ -329,6 +331,7 @@ export class Core {
         if (first) this.#askedS = now();
         const by = this.#by = decided !== level || this.#observed ? 'player' : mode === 'local' ? mode : 'abrd';
         this.#nextChunk = chunk + 1;
+        this.#soundBefore = this.#track && this.#beside(chunk).bytes;
         this.#setState({ mode: by, reason: by === 'abrd' ? '' : this.#observed ? 'the daemon observes' :
             by === 'player' && decided !== null ? 'the player chose otherwise' : this.#trouble || 'no decision' });
         this.#emit('request', { chunk, level, kbps, by, decided });
@@ -385,6 +388,8 @@ export class Core {
         const outcome = { chunk, level, bytes, download_s: Math.max(download_s || 0, 1e-4),
             rebuffer_s: start_s >= 0 ? Math.max(start_s, download_s || 0) : this.#stall.take(now()) };
         this.#emit('chunk', { ...outcome, kbps, buffer_s, by: this.#by });
+        const heard = this.#beside(chunk).bytes - this.#soundBefore;
+        if (heard >= 0) outcome.other_bytes = heard;
         const known = this.#unsent = level < 0 ? null : outcome;
         if (bytes) this.#link = [...this.#link, outcome].slice(-8);
         if (known) {
@@ -416,9 +421,10 @@ export class Core {
     /** The last chunk has arrived: report it. */
     #finish(last) {
         if (!last) this.#leave();
+        const { other_kbps } = this.#beside(last?.chunk);
         const send = () => {
             if (!this.#session) return;
-            post(this.#url('rewards'), { ...last, final: true })
+            post(this.#url('rewards'), { ...last, other_kbps, final: true })
                 .then(reply => this.#emit('report', reply), e => this.#failed(e));
             this.#unsent = this.#session = null;
         };
@@ -526,6 +532,7 @@ export class Core {
         const ask = async () => {
             const answer = await post(this.#url('decisions'), {
                 chunk, buffer_s: buffer, last: last ?? undefined, ...this.#nextOf(chunk), ...this.#cap(),
+                other_kbps: this.#beside(chunk).other_kbps,
             }, signal);
             if (this.#unsent === last) this.#unsent = null;
             return answer;
@@ -637,25 +644,32 @@ export class Core {
         return [`${this.#server}/v1/sessions`, this.#session, what].filter(Boolean).join('/');
     }
 
-    /** Sizes and quality of a chunk, and what is fetched with it, as far as they are known. */
+    /** Sizes and quality of a chunk, as far as they are known. */
     #nextOf(chunk) {
-        const { levels, refused, sound = [], chunks, chunkS } = this.#track, { quality } = this.#options;
-        const now = sound.length && guard(this.#soundKbps);
-        const { kbps, sizes } = sound.find(s => sameRate(s.kbps, now)) ?? sound[0] ?? {};
+        const { levels, refused } = this.#track, { quality } = this.#options;
         const own = !refused && typeof quality === 'function' && guard(quality, chunk, levels.map(l => l.kbps));
         return {
             ...ofAll('next_bytes', levels, l => l.sizes?.[chunk]),
             ...(!refused && ofAll('next_quality', levels, l => (l.quality?.length > 1 ? l.quality[chunk] : null))),
             ...(own && { next_quality: own }),
-            ...(kbps && !this.#outage.deaf && { other_kbps: sizes?.length === chunks ? sizes[chunk] / 125 / chunkS : kbps }),
         };
+    }
+
+    /** The sound that comes with a chunk, and its bytes since the newest request; {} without sound of its own. */
+    #beside(chunk) {
+        const { sound = [], chunks, chunkS } = this.#track;
+        if (!sound.length || this.#outage.deaf) return {};
+        const [now, bytes] = guard(this.#sound) ?? [], { kbps, sizes } = sound.find(s => sameRate(s.kbps, now)) ?? sound[0];
+        return { other_kbps: sizes?.length === chunks && sizes[chunk] ? sizes[chunk] / 125 / chunkS : kbps, bytes };
     }
 
     /** Whether the daemon has refused the quality, the heights or the sound: then they are left out from now on. */
     #leavesOut(e) {
         const track = this.#track, outage = this.#outage;
-        // an older daemon does not know the sound
-        if (e.field === 'other_kbps') return !outage.deaf && (outage.deaf = true);
+        if (/other_/.test(e.field)) { // an older daemon does not know the sound
+            delete this.#unsent?.other_bytes;
+            return !outage.deaf && (outage.deaf = true);
+        }
         if (!track || track.refused || !/quality|height/.test(e.field)) return false;
         this.#failed(e);
         return track.refused = true;

@@ -121,8 +121,6 @@ export interface Question {
     max_kbps?: number;
     /** of the chunk to decide, by level; absent if not known */
     next_bytes?: number[];
-    /** kbit/s of what is fetched with that chunk: sound of its own; absent: nothing, or ladder_kbps contains it */
-    other_kbps?: number;
     /** points (0 to 100) by level; absent if not known, then a curve of the bitrates is used */
     quality?: number[];
     /** points of the chunk to decide, by level; absent or null if not known */
