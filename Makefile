@@ -375,7 +375,7 @@ CHECK_JOBS = $(patsubst -j%,%,$(firstword $(filter -j%,$(MAKEFLAGS))))
 check: $(B)/check $(B)/abrd ## run the unit tests; SUITE=abr/emulator/emu for one suite
 	$(Q)JOBS=$${JOBS:-$(CHECK_JOBS)} $(B)/check $(SUITE)
 
-test-http: all web $(B)/grid $(B)/score_page $(B)/trial_chaos $(B)/trial_hostile $(B)/trial_soak ## run the HTTP tests against the real daemon, short trials, and the tests of the scripts
+test-http: all web test/web/node_modules/.done $(B)/grid $(B)/score_page $(B)/trial_chaos $(B)/trial_hostile $(B)/trial_soak ## run the HTTP tests against the real daemon, short trials, and the tests of the scripts
 	@bash test/each.sh http
 
 test-web: all web media test/web/node_modules/.done ## run the browser tests in Chromium
@@ -393,13 +393,16 @@ without: ## build and test the core without each of its parts, and without all o
 same: all ## compare what the program does with what it did at commit BASE (minutes); BASE=COMMIT
 	@bash test/same/same.sh "$(BASE)"
 
-.PHONY: test-players players
+.PHONY: test-players players players-chromium
 test-players: all web test/web/node_modules/.done ## run the adapters in the real players, on a virtual clock
 	@bash test/each.sh players
 
 players: all web test/web/node_modules/.done ## compare abrd with the players' own rules on a virtual clock (minutes); TRACES=DIR TAKE=0 PROFILE=standard ONLY='abrd;Shaka'
 	@TRACES="$(TRACES)" TAKE="$(TAKE)" PROFILE="$(PROFILE)" ONLY="$(ONLY)" OURS="$(OURS)" VIDEO="$(VIDEO)" \
 	    SHARED="$(SHARED)" JOBS="$(JOBS)" PART="$(PART)" OUT="$(OUT)" node test/players/players.mjs
+
+players-chromium: all web media test/web/node_modules/.done ## compare the virtual clock with a real Chromium, request by request (minutes); TRACE=FILE CHUNKS=20 ONLY='hls.js;Shaka' JOBS=1
+	@TRACE="$(TRACE)" CHUNKS="$(CHUNKS)" ONLY="$(ONLY)" JOBS="$(JOBS)" OUT="$(OUT)" node test/players/chromium.mjs
 
 lint: $(OBJ) test/lint/node_modules/.done ## check layers, names, lengths, forbidden calls, formatting and JavaScript
 	@bash test/each.sh lint
@@ -509,20 +512,21 @@ viewers: all $(B)/grid ## score what viewers feel, by profile (test/score/viewer
 	@POLICY="$(POLICY)" PART="$(PART)" SHARED="$(or $(SHARED),../shared)" TAKE="$(TAKE)" \
 	    RIVALS_AS="$(RIVALS_AS)" OUT="$(OUT)" node test/score/viewers.mjs
 
-regimes: all $(B)/grid ## map where the policy is better or worse than the best rule (test/score/regimes.mjs, minutes); POLICY=moe:FILE PART=test CELLS=720
+regimes: all $(B)/grid $(if $(filter-out 0,$(PLAYERS)),web test/web/node_modules/.done) ## map where the policy is better or worse than the best rule (test/score/regimes.mjs, minutes); POLICY=moe:FILE PART=test CELLS=720 PLAYERS=24
 	@POLICY="$(POLICY)" PART="$(PART)" SHARED="$(or $(SHARED),../shared)" CELLS="$(CELLS)" TRACES="$(TRACES)" \
-	    DRAWS="$(DRAWS)" RIVALS_AS="$(RIVALS_AS)" OUT="$(OUT)" node test/score/regimes.mjs
+	    DRAWS="$(DRAWS)" RIVALS_AS="$(RIVALS_AS)" PLAYERS="$(PLAYERS)" PLAYER_TRACES="$(PLAYER_TRACES)" OUT="$(OUT)" \
+	    node test/score/regimes.mjs
 
 .PHONY: continual
 continual: all web $(B)/grid $(B)/score_page ## what the learner gains, keeps and forgets (test/score/continual.mjs, an hour); PART=test SEEDS=10 ONLY=abab QUICK=1
 	@PART="$(PART)" SHARED="$(or $(SHARED),../shared)" SEEDS="$(SEEDS)" JOBS="$(JOBS)" ONLY="$(ONLY)" ARMS="$(ARMS)" \
 	    MORE="$(MORE)" SCALE="$(SCALE)" QUICK="$(QUICK)" OUT="$(OUT)" node test/score/continual.mjs
 
-ablation: all ## train the recipe with one change at a time (test/score/ablation.sh); STEPS=N SEEDS=5 JOBS=2
+ablation: all ## train the recipe with one change at a time (test/score/ablation.sh); STEPS=N SEEDS=5 JOBS=1
 	@STEPS="$(STEPS)" SEEDS="$(SEEDS)" JOBS="$(JOBS)" OPTIONS="$(OPTIONS)" TABLE="$(TABLE)" \
 	    SHARED="$(SHARED)" OUT="$(OUT)" bash test/score/ablation.sh
 
-routing: all ## train with routers that stop (test/score/routing.sh); STEPS=N SEEDS=5 JOBS=2
+routing: all ## train with routers that stop (test/score/routing.sh); STEPS=N SEEDS=5 JOBS=1
 	@STEPS="$(STEPS)" SEEDS="$(SEEDS)" JOBS="$(JOBS)" OPTIONS="$(OPTIONS)" TABLE="$(TABLE)" \
 	    SHARED="$(SHARED)" OUT="$(OUT)" bash test/score/routing.sh
 

@@ -47,13 +47,17 @@ class Adapter {
     #player;
     #core;
     #plan = null;       // {live, durationS, periods}
+    #sounds = new Set(); // requests for sound under way
+    #heard = 0;         // bytes of those that have arrived
     #startedAt;         // when the current chunk was requested [s]
     #asked = null;      // the newest context of dash.js's questions
     #context = null;    // in which dash.js asked for the next level; null: it did not ask
 
     constructor(player, options) {
         this.#player = player;
-        this.#core = new Core(options, track => Math.max(...this.#bufferLimits(track.chunkS)), () => this.#mostKbps());
+        this.#core = new Core(options, track => Math.max(...this.#bufferLimits(track.chunkS)), () => this.#mostKbps(),
+            () => [this.#asked && rateOf(player.getCurrentRepresentationForType('audio')),
+                [...this.#sounds].reduce((n, r) => n + (r.bytesLoaded || 0), this.#heard)]);
         this.#core.install(() => this.#install());
         this.handle = this.#core.handle();
     }
@@ -114,7 +118,8 @@ class Adapter {
 
     #requested(r) {
         const request = r.customData?.request;
-        if (!isVideoSegment(request)) return;
+        if (isSegment(request, 'audio')) this.#sounds.add(request);
+        if (!isSegment(request, 'video')) return;
         this.#startedAt = now();
         this.#meet(request);
         const context = this.#context;
@@ -131,9 +136,13 @@ class Adapter {
 
     async #responded(r) {
         const request = r.request?.customData?.request;
+        if (this.#sounds.delete(request)) this.#heard += r.data?.byteLength || 0;
         if (!this.#core.attached || !request || !r.data || r.status > 299) return;
         if (request.type === 'MPD') await this.#manifest(r.data, r.url || request.url);
-        else if (isVideoSegment(request)) await this.#arrived(request, r.data);
+        else if (isSegment(request, 'video')) await this.#arrived(request, r.data);
+        // before the first chunk: the player has chosen among the codecs
+        else if (request.type === 'InitializationSegment' && request.mediaType === 'video' &&
+            idOf(request) === this.#core.track?.id && this.#ladder(request)) await this.#core.ask();
     }
 
     /* ----- one source ----- */
@@ -155,7 +164,7 @@ class Adapter {
 
     /** A chunk was requested: checks that its period and ladder are the expected ones. */
     #meet(request) {
-        const { mediaInfo: { streamInfo: { id } }, mediaFinishedInformation: info } = request.representation;
+        const id = idOf(request), { mediaFinishedInformation: info } = request.representation;
         if (id !== this.#core.track?.id) {
             this.#core.enter(this.#plan?.periods.find(p => p.id === id) ??
                 { id, levels: [], chunkS: null, chunks: 0, profile: null });
@@ -165,8 +174,13 @@ class Adapter {
         if (!p) return;
         p.chunkS ||= request.duration || null;
         if (!this.#plan?.live) p.chunks ||= info?.numberOfSegments || 0;
-        this.#core.meet(rateOf(request), () =>
-            this.#player.getRepresentationsByType('video').map(r => [rateOf(r), r.width, r.height]));
+        this.#ladder(request);
+    }
+
+    /** Compares the ladder with the representations that dash.js has for the period of a request. */
+    #ladder(request) {
+        return this.#core.meet(rateOf(request), () =>
+            this.#player.getRepresentationsByTypeUnfiltered('video', idOf(request)).map(r => [rateOf(r), r.width, r.height]));
     }
 
     #chunkOf(request) {
@@ -227,8 +241,9 @@ class Adapter {
 }
 
 // dash.js fetches the index of SegmentBase as a segment without a number
-const isVideoSegment = r => r?.type === 'MediaSegment' && r.mediaType === 'video' && r.index >= 0;
-const rateOf = r => (r.representation ?? r).bandwidth / 1000;
+const isSegment = (r, kind) => r?.type === 'MediaSegment' && r.mediaType === kind && r.index >= 0;
+const rateOf = r => (r?.representation ?? r)?.bandwidth / 1000;
+const idOf = request => request.representation.mediaInfo.streamInfo.id;
 
 /** The representations that dash.js may play, ascending. */
 const allowed = context => context.getAbrController()

@@ -115,6 +115,8 @@ class Adapter {
             this.#turned = false;
             core.source();
         });
+        // a level that the browser cannot decode is gone
+        listen(Events.LEVELS_UPDATED, () => core.track && core.meet(NaN, () => this.#rows()));
         listen(Events.DESTROYING, () => core.forget());
     }
 
@@ -138,7 +140,17 @@ class Adapter {
     /** Index into hls.levels, among the levels that hls.js may choose; -1: none. */
     #levelOf(kbps) {
         const { levels, minAutoLevel, maxAutoLevel } = this.hls;
-        return levels.findIndex((l, i) => i >= minAutoLevel && i <= maxAutoLevel && rateIs(l, kbps));
+        return levels.findIndex((l, i) => i >= minAutoLevel && i <= maxAutoLevel && this.#isAlike(l) && rateIs(l, kbps));
+    }
+
+    /** Whether a level has the codecs of the current one: hls.js stays with them. */
+    #isAlike(level) {
+        const { levels, loadLevel } = this.hls, now = levels[loadLevel] ?? level;
+        return level.codecSet === now.codecSet && level.videoRange === now.videoRange;
+    }
+
+    #rows() {
+        return this.hls.levels.filter(l => this.#isAlike(l)).map(l => [l.bitrate / 1000, l.width, l.height]);
     }
 
     decided(frag) { return frag === this.#decided; }
@@ -159,7 +171,7 @@ class Adapter {
     #track(playlist) {
         const { chunkS, chunks } = readPlaylist(playlist);
         return {
-            levels: ladder(this.hls.levels.map(l => [l.bitrate / 1000, l.width, l.height])),
+            levels: ladder(this.#rows()),
             chunkS,
             chunks,
             profile: this.#profile,
@@ -177,6 +189,7 @@ class Adapter {
         const chunk = frag.sn - (core.track.chunks ? details.startSN : core.origin(frag.sn));
         const kbps = this.hls.levels[frag.level].bitrate / 1000;
         this.#turned = false;
+        core.meet(kbps, () => this.#rows());
         const by = core.requested(chunk, kbps, abandoning(core,
             () => [frag.stats.loaded, frag.stats.total],
             () => this.#ahead(frag.start),

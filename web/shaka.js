@@ -56,13 +56,16 @@ class Adapter {
     #playing = null;    // variant of the current segment
     #chunk;             // its number; its index may be gone when it arrives
     #loaded;            // bytes of it that have arrived, as far as Shaka has reported them
-    #restarts = false;  // it is about to be abandoned
+    #heard = 0;         // bytes of sound
+    #estimate = null;   // [bit/s] that Shaka's manager sees; null: its own
+    #ownChoice;         // its chooseVariant
     #ours = false;      // it was decided, and there is no decision for the next: stay
     #unwatch = () => {};
 
     constructor(player, options) {
         this.#player = player;
-        this.#core = new Core(options, () => this.#bufferMaxS());
+        this.#core = new Core(options, () => this.#bufferMaxS(), () => this.#mostKbps(),
+            () => [this.#playing?.audio?.bandwidth / 1000, this.#heard]);
         this.#core.install(() => this.#install());
         this.handle = this.#core.handle();
     }
@@ -108,9 +111,11 @@ class Adapter {
         });
         instead('segmentDownloaded', (was, ...args) => {
             if (isVideo(args[4])) this.#loaded += args[1]; // of one segment at a time
+            else if (args[4]?.stream?.type === 'audio') this.#heard += args[1];
             was();
         });
-        instead('getBandwidthEstimate', was => (this.#restarts ? -1 : was()));
+        instead('getBandwidthEstimate', was => this.#estimate ?? was());
+        this.#ownChoice = own.chooseVariant.bind(own);
         instead('chooseVariant', was => guard(() => this.#choose(was)) ?? was());
         instead('setMediaElement', (was, media) => {
             this.#unwatch();
@@ -137,7 +142,7 @@ class Adapter {
         if (!core.track) return;
         const { startTime, endTime } = context.segment;
         this.#loaded = 0;
-        this.#restarts = false;
+        this.#estimate = null;
         core.track.chunkS ??= endTime - startTime;
         core.meet(rateOf(variant), () => this.#variants.map(rowOf));
         this.#chunk = this.#chunkOf(context);
@@ -150,7 +155,7 @@ class Adapter {
      * that this is faster, and it may take bits for bytes; any time is short with a bandwidth below 0.
      */
     #restart() {
-        this.#restarts = true;
+        this.#estimate = -1;
         return later(0).then(() => this.#own.trySuggestStreams());
     }
 
@@ -223,6 +228,18 @@ class Adapter {
         const { inaccurateManifestTolerance: early = 0 } = this.#player.getConfiguration().streaming;
         const chunk = this.#playing?.video.segmentIndex?.find(Math.max(t - early, 0));
         if (chunk != null) this.#core.seek(chunk);
+    }
+
+    /** What Shaka itself would choose on a link without limit: restrictions, screen and element count. */
+    #mostKbps() {
+        if (this.#core.observed || !this.#variants.length) return NaN;
+        const was = this.#estimate;
+        this.#estimate = Infinity;
+        try {
+            return rateOf(this.#ownChoice());
+        } finally {
+            this.#estimate = was;
+        }
     }
 
     #bufferMaxS() { return this.#player.getConfiguration().streaming.bufferingGoal; }

@@ -7,9 +7,16 @@ import { readFileSync } from 'node:fs';
 
 export const PAYLOAD = .95, RTT_MS = 80;
 
+/** @throws {Error} that names the file and the line */
 export function readTrace(file) {
-    return readFileSync(file, 'utf8').split('\n').filter(line => /\d/.test(line) && !/^\s*#/.test(line))
-        .map(line => line.trim().split(/\s+/).map(Number));
+    const rows = readFileSync(file, 'utf8').split('\n').flatMap((line, i) => {
+        if (!line.trim() || /^\s*#/.test(line)) return [];
+        const row = line.trim().split(/\s+/).map(Number);
+        if (row.length === 2 && row.every(x => x >= 0)) return [row];
+        throw new Error(`${file}:${i + 1}: not "seconds Mbit/s"; 'abrd trace convert' writes traces of this form from others`);
+    });
+    if (rows.length < 2 || !rows.slice(1).some(([, mbps]) => mbps > 0)) throw new Error(`${file}: has less than two rows, or nothing arrives`);
+    return rows;
 }
 
 /** The capacity of a trace as a cursor that only moves forward. Times in ms, capacity in bytes. */

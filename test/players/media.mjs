@@ -1,7 +1,8 @@
 // media.mjs - streams that need no encoder: fragmented MP4 of zeros with valid boxes, and their manifests
 // for DASH and HLS. A box `free` at the end of each chunk names its level.
 //
-// A video is {kbps, sizes, chunkS}: bitrates, bytes of chunk i at each level, seconds of a chunk.
+// A video is {kbps, sizes, chunkS, heights?}: bitrates, bytes of chunk i at each level, seconds of a chunk, and heights
+// of the pictures.
 import { readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 
@@ -144,39 +145,58 @@ export function readMedia(data, timescale = TIMESCALE) {
 /* ----- manifests ----- */
 
 /**
- * A site: the files of a video under their paths. `periods`: chunks of each period (DASH); sound: kbit/s of a
- * second track, 0: none; stated: the manifest has the sizes of the chunks.
+ * A site: the files of a video under their paths.
+ *
+ *   periods   chunks of each period, or {chunks, levels} of one that has only these levels; with HLS each
+ *             begins with a discontinuity, and has all levels
+ *   sets      [{codecs, levels}]: codecs of so many levels; one AdaptationSet each, or `mixed` in one
+ *   sound     kbit/s of a second track, or of several; 0: none. The MPD has its sizes with soundStated
+ *   muxed     kbit/s of sound in the files of the video; their bitrates and sizes contain it
+ *   stated    the MPD has the sizes of the video's chunks
+ *   live      {startMs, delayS}: a chunk is there when it is complete
+ *   profile   hint of the manifest
+ *
  * @returns {{dash: string, hls: string, at: (path: string, nowS: number) => {type: string, body: Uint8Array|string}|null}}
  */
-export function siteOf(video, { periods = [video.sizes.length], sound = 0, stated = true, live = null, profile = null } = {}) {
-    const { kbps, chunkS, sizes } = video, total = sizes.length * chunkS;
-    const heights = kbps.map((_, i) => HEIGHTS[i + Math.max(HEIGHTS.length - kbps.length, 0)] ?? 1080);
-    const levels = kbps.map((_, i) => i);
-    const soundBytes = Math.round(sound * chunkS * 125);
+export function siteOf(video, { periods: cut = [video.sizes.length], sets: given, mixed = false, sound = 0, soundStated = false, muxed = 0,
+    stated = true, live = null, profile = null } = {}) {
+    const { chunkS, sizes } = video, kbps = video.kbps.map(k => k + muxed), total = sizes.length * chunkS;
+    const heights = video.heights ?? kbps.map((_, i) => HEIGHTS[i + Math.max(HEIGHTS.length - kbps.length, 0)] ?? 1080);
+    const all = kbps.map((_, i) => i), sounds = [sound].flat().filter(Boolean);
+    const sets = given ?? [{ codecs: CODECS.video, levels: all }];
+    const periods = cut.map(p => ({ levels: all, ...(p.chunks ? p : { chunks: p }) }));
+    // a hundredth more than the bitrate
+    const soundBytes = k => Math.round(1.01 * k * chunkS * 125), inFile = Math.round(muxed * chunkS * 125);
+    const codecsOf = codecs => (muxed ? `${codecs},${CODECS.audio}` : codecs);
+    const setOf = level => sets.find(s => s.levels.includes(level));
+    const widthOf = level => Math.round(heights[level] * 16 / 9);
 
-    const set = (kind, first, count) => {
-        const template = `<SegmentTemplate timescale="1000" duration="${1000 * chunkS}" startNumber="${first + 1}"` +
-            ` presentationTimeOffset="${1000 * chunkS * first}" initialization="$RepresentationID$/init.mp4"` +
-            ' media="$RepresentationID$/$Number$.m4s"/>';
-        if (kind === 'audio') {
-            return '<AdaptationSet contentType="audio" mimeType="audio/mp4" lang="en" segmentAlignment="true">' + template +
-                `<Representation id="a" bandwidth="${1000 * sound}" codecs="${CODECS.audio}" audioSamplingRate="48000"/></AdaptationSet>`;
-        }
+    const template = first => `<SegmentTemplate timescale="1000" duration="${1000 * chunkS}" startNumber="${first + 1}"` +
+        ` presentationTimeOffset="${1000 * chunkS * first}" initialization="$RepresentationID$/init.mp4"` +
+        ' media="$RepresentationID$/$Number$.m4s"/>';
+    const pictures = (levels, first, count) => {
+        if (!levels.length) return '';
         const hint = profile ? `<SupplementalProperty schemeIdUri="urn:abrd:qoe-profile" value="${profile}"/>` : '';
-        return `<AdaptationSet contentType="video" mimeType="video/mp4" segmentAlignment="true">${hint}${template}` +
+        return `<AdaptationSet contentType="video" mimeType="video/mp4" segmentAlignment="true">${hint}${template(first)}` +
             levels.map(i => {
                 const own = stated && !live ?
-                    ` abrd:sizes="${sizes.slice(first, first + count).map(row => row[i]).join(' ')}"` : '';
-                return `<Representation id="v${i}" bandwidth="${1000 * kbps[i]}" codecs="${CODECS.video}" width="${
-                    Math.round(heights[i] * 16 / 9)}" height="${heights[i]}" frameRate="${FPS}"${own}/>`;
+                    ` abrd:sizes="${sizes.slice(first, first + count).map(row => row[i] + inFile).join(' ')}"` : '';
+                return `<Representation id="v${i}" bandwidth="${1000 * kbps[i]}" codecs="${codecsOf(setOf(i).codecs)}" width="${
+                    widthOf(i)}" height="${heights[i]}" frameRate="${FPS}"${own}/>`;
             }).join('') + '</AdaptationSet>';
     };
+    const tones = (first, count) => (!sounds.length ? '' :
+        `<AdaptationSet contentType="audio" mimeType="audio/mp4" lang="en" segmentAlignment="true">${template(first)}${
+            sounds.map((k, i) => `<Representation id="a${i}" bandwidth="${1000 * k}" codecs="${CODECS.audio}" audioSamplingRate="48000"${
+                soundStated ? ` abrd:sizes="${Array(count).fill(soundBytes(k)).join(' ')}"` : ''}/>`).join('')}</AdaptationSet>`);
     const mpd = () => {
         let first = 0;
-        const body = periods.map((count, i) => {
-            const period = `<Period id="p${i}" start="PT${first * chunkS}S"${live ? '' : ` duration="PT${count * chunkS}S"`}>` +
-                `${set('video', first, count)}${sound ? set('audio', first, count) : ''}</Period>`;
-            first += count;
+        const body = periods.map(({ chunks, levels }, i) => {
+            const there = sets.map(s => s.levels.filter(l => levels.includes(l)));
+            const period = `<Period id="p${i}" start="PT${first * chunkS}S"${live ? '' : ` duration="PT${chunks * chunkS}S"`}>${
+                (mixed ? [there.flat().sort((a, b) => a - b)] : there).map(list => pictures(list, first, chunks)).join('')}${
+                tones(first, chunks)}</Period>`;
+            first += chunks;
             return period;
         }).join('');
         const about = live ? `type="dynamic" availabilityStartTime="${new Date(live.startMs).toISOString()}" minimumUpdatePeriod="PT${
@@ -188,15 +208,22 @@ export function siteOf(video, { periods = [video.sizes.length], sound = 0, state
     /** Live: chunks that are complete now. */
     const complete = nowS => (live ? Math.min(Math.max(Math.floor((nowS - live.startMs / 1000) / chunkS + 1e-9), 0), sizes.length) :
         sizes.length);
+    // the bitrate of a variant contains its sound
+    const variant = i => {
+        const bits = 1000 * (kbps[i] + (sounds[0] ?? 0)), { codecs } = setOf(i);
+        return `#EXT-X-STREAM-INF:BANDWIDTH=${bits},AVERAGE-BANDWIDTH=${bits},CODECS="${codecsOf(codecs)}${
+            sounds.length ? `,${CODECS.audio}` : ''}",RESOLUTION=${widthOf(i)}x${heights[i]},FRAME-RATE=${FPS}${
+            sounds.length ? ',AUDIO="a"' : ''}\nv${i}.m3u8\n`;
+    };
     const master = () => `#EXTM3U\n#EXT-X-VERSION:7\n#EXT-X-INDEPENDENT-SEGMENTS\n${
         profile ? `#EXT-X-SESSION-DATA:DATA-ID="urn:abrd:qoe-profile",VALUE="${profile}"\n` : ''}${
-        sound ? '#EXT-X-MEDIA:TYPE=AUDIO,GROUP-ID="a",NAME="a",LANGUAGE="en",DEFAULT=YES,AUTOSELECT=YES,URI="a.m3u8"\n' : ''}${
-        levels.map(i => `#EXT-X-STREAM-INF:BANDWIDTH=${1000 * kbps[i]},AVERAGE-BANDWIDTH=${1000 * kbps[i]},CODECS="${
-            CODECS.video}${sound ? `,${CODECS.audio}` : ''}",RESOLUTION=${Math.round(heights[i] * 16 / 9)}x${heights[i]},FRAME-RATE=${FPS}${
-            sound ? ',AUDIO="a"' : ''}\nv${i}.m3u8\n`).join('')}`;
+        sounds.length ? '#EXT-X-MEDIA:TYPE=AUDIO,GROUP-ID="a",NAME="a",LANGUAGE="en",DEFAULT=YES,AUTOSELECT=YES,URI="a0.m3u8"\n' : ''}${
+        sets.flatMap(s => s.levels).sort((a, b) => a - b).map(variant).join('')}`;
+    const breaks = new Set(periods.map((_, i) => periods.slice(0, i).reduce((n, p) => n + p.chunks, 0)).slice(1));
     const playlist = (id, nowS) => {
         const end = complete(nowS), first = live ? Math.max(end - 15, 0) : 0;
-        const rows = Array.from({ length: end - first }, (_, i) => `#EXTINF:${chunkS.toFixed(3)},\n${id}/${first + i + 1}.m4s`);
+        const rows = Array.from({ length: end - first }, (_, i) => `${breaks.has(first + i) ? '#EXT-X-DISCONTINUITY\n' : ''}#EXTINF:${
+            chunkS.toFixed(3)},\n${id}/${first + i + 1}.m4s`);
         return `#EXTM3U\n#EXT-X-VERSION:7\n#EXT-X-TARGETDURATION:${chunkS}\n#EXT-X-MEDIA-SEQUENCE:${first + 1}\n${
             live ? '' : '#EXT-X-PLAYLIST-TYPE:VOD\n'}#EXT-X-MAP:URI="${id}/init.mp4"\n${rows.join('\n')}\n${
             live && end < sizes.length ? '' : '#EXT-X-ENDLIST\n'}`;
@@ -207,18 +234,18 @@ export function siteOf(video, { periods = [video.sizes.length], sound = 0, state
         at(file, nowS) {
             if (file === 'a.mpd') return { type: 'application/dash+xml', body: mpd() };
             if (file === 'a.m3u8-master') return { type: 'application/vnd.apple.mpegurl', body: master() };
-            const list = /^(v\d+|a)\.m3u8$/.exec(file);
+            const list = /^([va]\d+)\.m3u8$/.exec(file);
             if (list) return { type: 'application/vnd.apple.mpegurl', body: playlist(list[1], nowS) };
-            const [, id, what] = /^(v\d+|a)\/(init|\d+)\.(?:mp4|m4s)$/.exec(file) ?? [];
-            const isVideo = id !== 'a', level = isVideo ? Number(id?.slice(1)) : 0;
-            if (!id || !kbps[level]) return null;
+            const [, id, what] = /^([va]\d+)\/(init|\d+)\.(?:mp4|m4s)$/.exec(file) ?? [];
+            const isVideo = id?.[0] === 'v', level = Number(id?.slice(1));
+            if (!(isVideo ? kbps : sounds)[level]) return null;
             if (what === 'init') {
                 return { type: 'video/mp4', init: true,
                     body: initOf(isVideo ? 'video' : 'audio', heights[level], live ? 0 : total) };
             }
             const chunk = what - 1;
             if (!(chunk >= 0 && chunk < complete(nowS))) return null;
-            const bytes = isVideo ? sizes[chunk][level] : soundBytes;
+            const bytes = isVideo ? sizes[chunk][level] + inFile : soundBytes(sounds[level]);
             return { type: 'video/mp4', kind: isVideo ? 'video' : 'audio', chunk, level,
                 body: chunkOf({ bytes, startS: chunk * chunkS, durationS: chunkS, level, number: chunk + 1 }) };
         },

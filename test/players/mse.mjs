@@ -135,8 +135,9 @@ export class SourceBuffer extends EventTarget {
 }
 
 export class MediaSource extends EventTarget {
-    static isTypeSupported(type) { return /^(video|audio)\/mp4/.test(type) && !/hvc1|hev1|av01|vp0?9|ec-3|ac-3|opus|flac/i.test(type); }
     static canConstructInDedicatedWorker = false;
+    /** A page's own class says which codecs it has. */
+    static isTypeSupported(type) { return /^(video|audio)\/mp4/.test(type); }
     readyState = 'closed';
     buffers = [];
     media = null;         // the element it is attached to
@@ -162,7 +163,7 @@ export class MediaSource extends EventTarget {
     }
 
     addSourceBuffer(type) {
-        if (!MediaSource.isTypeSupported(type)) throw new DOMException(type, 'NotSupportedError');
+        if (!this.constructor.isTypeSupported(type)) throw new DOMException(type, 'NotSupportedError');
         if (this.readyState !== 'open') throw new DOMException('', 'InvalidStateError');
         const buffer = new SourceBuffer(this, type);
         this.buffers.push(buffer);

@@ -11,15 +11,18 @@ import { Event, EventTarget } from './events.mjs';
 const PROGRESS_MS = 50;
 export const MEDIA = 'http://media.test/', DAEMON = 'http://abrd.test';
 
-/** Real requests to a daemon. `state`: null, or 'away'; latencyMs may change at any time. */
+/**
+ * Real requests to a daemon. `state`: null, or 'away'; latencyMs may change at any time. standIn(method, path, body)
+ * answers instead of the daemon with {status, text}; undefined: the daemon answers.
+ */
 export class Bridge {
     state = null;
     log = [];             // {at, method, path, body, status, reply}
     #clock;
     #agent = new http.Agent({ keepAlive: true, maxSockets: 1 });
 
-    constructor(clock, url, latencyMs = 20) {
-        Object.assign(this, { url, latencyMs });
+    constructor(clock, url, latencyMs = 20, standIn = () => undefined) {
+        Object.assign(this, { url, latencyMs, standIn });
         this.#clock = clock;
     }
 
@@ -28,7 +31,12 @@ export class Bridge {
         const { state, latencyMs } = this, entry = { at: this.#clock.now, method, path, body, status: 0, reply: null };
         this.log.push(entry);
         let answer = null;
-        if (state !== 'away') {
+        const given = state !== 'away' && this.standIn(method, path, body && JSON.parse(body));
+        if (given) {
+            answer = given;
+            entry.status = given.status;
+            entry.reply = given.text;
+        } else if (state !== 'away') {
             this.#clock.hold(this.#ask(method, path, body).then(a => {
                 answer = a;
                 entry.status = a.status;
@@ -300,21 +308,22 @@ export function networkApi(net) {
         if (signal?.aborted) return reject(aborted());
         const content = new Body();
         let passed = 0;
+        const over = () => signal?.removeEventListener('abort', cancel);
         const stop = net.request(method, resolved(`${url}`), body, {
             first: answer => resolve(new Response(content, { status: answer.status, url: absolute(`${url}`), answer })),
             progress: loaded => {
                 if (loaded > passed) content.push(new Uint8Array(loaded - passed));
                 passed = loaded;
             },
-            end: () => content.end(),
-            failed: () => reject(new TypeError('Failed to fetch')),
+            end: () => { over(); content.end(); },
+            failed: () => { over(); reject(new TypeError('Failed to fetch')); },
         });
-        signal?.addEventListener('abort', () => {
-            if (content.done) return;
+        function cancel() {
             stop();
             content.end(aborted());
             reject(aborted());
-        });
+        }
+        signal?.addEventListener('abort', cancel, { once: true });
     });
 
     return { XMLHttpRequest, fetch, Headers, Response, Event };

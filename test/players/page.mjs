@@ -46,7 +46,7 @@ const NAMES = ['window', 'self', 'globalThis', 'document', 'navigator', 'locatio
     'XMLHttpRequest', 'fetch', 'Headers', 'Response', 'MediaSource', 'ManagedMediaSource', 'SourceBuffer', 'HTMLElement',
     'HTMLVideoElement', 'HTMLMediaElement', 'MediaKeys', 'MediaKeySystemAccess', 'Event', 'CustomEvent', 'EventTarget', 'DOMParser', 'URL', 'console', 'crypto',
     'localStorage', 'sessionStorage', 'Worker', 'process', 'require', 'module', 'exports', 'define', 'global', 'setImmediate',
-    'addEventListener', 'removeEventListener', 'screen'];
+    'addEventListener', 'removeEventListener', 'screen', 'ResizeObserver'];
 const compiled = new Map();
 const compile = (file, code) => {
     if (!compiled.has(file)) compiled.set(file, vm.compileFunction(code(), NAMES, { filename: file }));
@@ -61,8 +61,16 @@ export class Page {
     said = [];            // lines of the console, from warnings on
     #globals;
 
-    /** @param {{seed?: number, epochMs: number, online?: object}} options online: navigator.connection */
-    constructor(clock, net, { seed = 1, epochMs, connection = { downlink: 10, rtt: 50, effectiveType: '4g', saveData: false } }) {
+    /**
+     * @param {object} options
+     * @param {number} [options.seed] of Math.random
+     * @param {number} options.epochMs
+     * @param {object} [options.connection] navigator.connection
+     * @param {RegExp} [options.codecs] those that MediaSource decodes
+     * @param {number} [options.tallest] pictures that it decodes, as navigator.mediaCapabilities says
+     */
+    constructor(clock, net, { seed = 1, epochMs, connection = { downlink: 10, rtt: 50, effectiveType: '4g', saveData: false },
+        codecs = /^(avc1|mp4a)/, tallest = Infinity }) {
         this.clock = clock;
         const began = clock.now, sources = new Map(), next = random(seed);
         const events = new EventTarget();
@@ -82,13 +90,26 @@ export class Page {
             static revokeObjectURL() {}
         }
         class PageMediaSource extends MediaSource {
+            static isTypeSupported(type) {
+                const [container, list] = `${type}`.split(/; *codecs=/);
+                return /^(video|audio)\/mp4$/.test(container) &&
+                    (list ?? '').split(',').every(c => !c || codecs.test(c.replace(/"/g, '').trim()));
+            }
             constructor() { super(clock); }
         }
         const say = (kind, ...words) => { this.said.push(`${kind}: ${words.map(w => w?.stack ?? String(w)).join(' ')}`); };
+        const talk = (...words) => { if (process.env.TALK) console.log(...words); };
         const storage = () => {
             const map = new Map();
             return { getItem: k => map.get(k) ?? null, setItem: (k, v) => { map.set(k, `${v}`); }, removeItem: k => { map.delete(k); } };
         };
+        class ResizeObserver { // an element's size never changes
+            #fn;
+            constructor(fn) { this.#fn = fn; }
+            observe(target) { clock.after(0, () => this.#fn([{ target, contentRect: target.getBoundingClientRect() }], this)); }
+            unobserve() {}
+            disconnect() {}
+        }
         const body = element('body');
         const document = Object.assign(new EventTarget(), {
             createElement: element, createElementNS: (_, tag) => element(tag), createTextNode: () => element('text'),
@@ -100,7 +121,7 @@ export class Page {
         const api = networkApi(net);
         const immediate = fn => clock.setTimeout(fn, 1);
         this.#globals = {
-            ...api, document, TimeRanges,
+            ...api, document, TimeRanges, ResizeObserver,
             location: new URL('http://page.test/'),
             navigator: {
                 userAgent: 'Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/140.0.0.0 Safari/537.36',
@@ -108,7 +129,11 @@ export class Page {
                 hardwareConcurrency: 4,
                 connection: connection && Object.assign(new EventTarget(), connection),
                 mediaCapabilities: {
-                    decodingInfo: async config => ({ supported: true, smooth: true, powerEfficient: true, configuration: config }),
+                    decodingInfo: async config => {
+                        const supported = [config.video, config.audio].every(c => !c || PageMediaSource.isTypeSupported(c.contentType)) &&
+                            !(config.video?.height > tallest);
+                        return { supported, smooth: supported, powerEfficient: supported, configuration: config };
+                    },
                 },
                 requestMediaKeySystemAccess: () => Promise.reject(new DOMException('', 'NotSupportedError')),
                 sendBeacon: (url, content) => { api.fetch(url, { method: 'POST', body: content }).catch(() => {}); return true; },
@@ -126,7 +151,7 @@ export class Page {
             MediaSource: PageMediaSource, SourceBuffer,
             MediaKeys: class MediaKeys {}, MediaKeySystemAccess: class MediaKeySystemAccess {},
             HTMLElement, HTMLVideoElement, HTMLMediaElement: HTMLVideoElement, Event, CustomEvent, EventTarget, DOMParser,
-            console: { log: (...w) => process.env.DASHLOG && console.log(...w), info: (...w) => process.env.DASHLOG && console.log(...w), debug() {}, trace() {}, group() {}, groupEnd() {}, time() {}, timeEnd() {},
+            console: { log: talk, info: talk, debug() {}, trace() {}, group() {}, groupEnd() {}, time() {}, timeEnd() {},
                 assert() {}, warn: (...w) => say('warn', ...w), error: (...w) => say('error', ...w) },
             crypto: { getRandomValues: a => { for (let i = 0; i < a.length; i++) a[i] = Math.floor(next() * 2 ** 32); return a; },
                 randomUUID: () => `${'00000000-0000-4000-8000-'}${Math.floor(next() * 2 ** 40).toString(16).padStart(12, '0')}` },

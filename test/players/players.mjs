@@ -3,7 +3,7 @@
 //
 //   TRACES=DIR        folder of traces (default: the bundled ones)
 //   TAKE=N            only every so many, N in all; 0: all
-//   PROFILE=A,B       profiles of the viewers (default standard); the players' own rules know none
+//   PROFILE=A,B       profiles of the viewers (default standard), or all; the players' own rules know none
 //   VIDEO=DIR         folder with video_size_0, ... of Pensieve's ladder (default: Envivio below SHARED, else the
 //                     one of the golden tests)
 //   ONLY=A;B          rules' names, or beginnings of them
@@ -42,7 +42,7 @@ function videoOf() {
 /** One rule with one profile on all traces, in their order; abrd with a daemon of its own. */
 async function playAll({ rule, profile, traces }, report) {
     const { kind, own, abrd } = RULES[rule], video = videoOf();
-    const daemon = abrd && await new Daemon({ explore: 0, learn: 'off', 'open-rate': 0, 'address-rate': 0, 'session-rate': 0 }).start();
+    const daemon = abrd && await new Daemon({ explore: 0, learn: 'off', 'open-rate': 0, 'address-rate': 0, 'session-rate': 0 }, { stored: false }).start();
     try {
         for (const name of traces) {
             const run = await play({ kind, own, trace: readTrace(path.join(folder, name)), video,
@@ -68,16 +68,20 @@ if (process.send) {
         }
     });
 } else {
-    const profiles = (env.PROFILE || 'standard').split(',');
-    for (const p of profiles) if (!PROFILES.has(p)) fail(`PROFILE: '${p}' is none of ${[...PROFILES.keys()].join(', ')}`);
+    const profiles = env.PROFILE === 'all' ? [...PROFILES.keys()] : (env.PROFILE || 'standard').split(',');
+    for (const p of profiles) if (!PROFILES.has(p)) fail(`PROFILE: '${p}' is none of all, ${[...PROFILES.keys()].join(', ')}`);
     if (!existsSync(folder)) fail(`TRACES: there is no folder ${folder}`);
     let traces = readdirSync(folder).filter(f => !f.endsWith('.md')).sort();
     const take = Number(env.TAKE || 0);
+    if (!(take >= 0)) fail(`TAKE: '${env.TAKE}' is no number of traces`);
+    if (!traces.length) fail(`TRACES: there is no trace in ${folder}`);
+    try { traces.forEach(name => readTrace(path.join(folder, name))); } catch (e) { fail(`TRACES: ${e.message}`); }
     if (take && take < traces.length) traces = Array.from({ length: take }, (_, i) => traces[Math.floor(i * traces.length / take)]);
     const only = (env.ONLY || '').split(';').filter(Boolean);
     const names = Object.keys(RULES).filter(n => !only.length || only.some(o => (o in RULES ? n === o : n.startsWith(o))));
     if (!names.length) fail(`ONLY: no rule begins with '${env.ONLY}'; the rules are ${Object.keys(RULES).join('; ')}`);
-    const ours = env.OURS || 'abrd in dash.js';
+    const ours = env.OURS || (names.includes('abrd in dash.js') ? 'abrd in dash.js' : names[0]);
+    if (!names.includes(ours)) fail(`OURS: '${ours}' does not play; these do: ${names.join('; ')}`);
     // the players' own rules know no profile: they play once for all
     const jobs = names.flatMap(rule => (RULES[rule].abrd ? profiles : [null]).map(profile => ({ rule, profile, traces })));
     mkdirSync(out, { recursive: true });
@@ -88,7 +92,14 @@ if (process.send) {
     }
     const rows = [], pending = [...jobs], log = path.join(out, 'runs.jsonl');
     writeFileSync(log, '');
-    const began = Date.now();
+    const began = Date.now(), total = jobs.length * traces.length;
+    console.log(`${names.length} rules, ${profiles.join(', ')}, ${traces.length} traces of ${folder}: ${total} sessions`);
+    // on a terminal one line that is written over, else one every tenth
+    const told = () => {
+        const text = `${rows.length} of ${total} sessions, ${((Date.now() - began) / 1000).toFixed(0)} s`;
+        if (process.stderr.isTTY) process.stderr.write(`\r${text} ${rows.length === total ? '\n' : ''}`);
+        else if (Math.floor(10 * rows.length / total) > Math.floor(10 * (rows.length - 1) / total)) console.error(text);
+    };
     await Promise.all(Array.from({ length: Math.min(Number(env.JOBS) || os.cpus().length, jobs.length) }, () => new Promise((done, failed) => {
         const worker = fork(fileURLToPath(import.meta.url));
         const next = () => {
@@ -98,13 +109,14 @@ if (process.send) {
         worker.on('message', ({ row, done: over }) => {
             if (row) {
                 rows.push(row);
+                told();
                 appendFileSync(log, `${JSON.stringify(row)}\n`);
             }
             if (over) next();
         });
-        worker.on('exit', code => { if (code) failed(new Error(`a process has ended with ${code}`)); });
+        worker.on('exit', code => { if (code) failed(new Error(`a process has ended with ${code}; its error is above`)); });
         next();
-    })));
+    }))).catch(e => fail(e.message));
 
     const order = jobs.map(j => `${j.rule}\n${j.profile}`);
     rows.sort((a, b) => order.indexOf(`${a.rule}\n${a.profile}`) - order.indexOf(`${b.rule}\n${b.profile}`) || (a.trace < b.trace ? -1 : 1));

@@ -1,4 +1,5 @@
 // rules.mjs - who plays: the players with their own rules, and with the plugin.
+import { merge } from './begin.mjs';
 
 /** dash.js with one of its rules alone, as its own reference player sets them. */
 const only = rule => ({ streaming: { abr: { rules: Object.fromEntries(['throughputRule', 'bolaRule', 'insufficientBufferRule',
@@ -16,11 +17,8 @@ const LONG = {
 };
 const NAMES = { dashjs: 'dash.js', hlsjs: 'hls.js', shaka: 'Shaka' };
 
-export const merge = (...all) => all.reduce((into, from) => {
-    for (const [k, v] of Object.entries(from))
-        into[k] = v && typeof v === 'object' ? merge({}, into[k] ?? {}, v) : v;
-    return into;
-}, {});
+/** Settings of a player with a buffer of so many seconds. */
+export const withBuffer = (kind, own, s) => merge(own, LONG[kind](s));
 
 /** name -> {kind, own: settings of the player, abrd: options of attach() or null} */
 export const RULES = {};

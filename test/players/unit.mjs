@@ -1,11 +1,13 @@
 // unit.mjs - the parts of the rig alone: clock, link, media, requests, source buffers, video element, bridge.
 import assert from 'node:assert/strict';
-import { readFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import http from 'node:http';
+import os from 'node:os';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 import { test } from '../web/harness.mjs';
+import { cellQoe } from './cells.mjs';
 import { Clock } from './clock.mjs';
 import { Link, readTrace } from './link.mjs';
 import { boxes, chunkOf, initOf, readMedia, readVideo, siteOf } from './media.mjs';
@@ -150,6 +152,25 @@ export async function unitTests() {
         for (const none of ['v2/1.m4s', 'v0/4.m4s', 'v0/0.m4s', 'b.mpd']) assert.equal(siteOf(video).at(none, 0), null);
     });
 
+    await test('media: several codecs and sound tracks, sound in the video, discontinuities', () => {
+        const sets = [{ codecs: 'avc1.64001f', levels: [0] }, { codecs: 'hvc1.1.6.L93.B0', levels: [1] }];
+        const reps = text => [...text.matchAll(/<Representation id="(\w+)" bandwidth="(\d+)" codecs="([^"]*)"/g)].map(m => m.slice(1).join(' '));
+        const site = siteOf(video, { sets, sound: [64, 96], soundStated: true }), mpd = site.at('a.mpd', 0).body;
+        assert.equal(mpd.match(/<AdaptationSet /g).length, 3);
+        assert.deepEqual(reps(mpd), ['v0 300000 avc1.64001f', 'v1 1200000 hvc1.1.6.L93.B0', 'a0 64000 mp4a.40.2', 'a1 96000 mp4a.40.2']);
+        assert.equal(siteOf(video, { sets, mixed: true }).at('a.mpd', 0).body.match(/<AdaptationSet /g).length, 1);
+        assert.match(mpd, /id="a0".*abrd:sizes="32320 32320 32320"/);
+        assert.deepEqual([site.at('a1/2.m4s', 0).body.length, site.at('a1/2.m4s', 0).kind, site.at('a2/2.m4s', 0)], [48480, 'audio', null]);
+        // the bitrate of a variant contains its sound
+        assert.match(site.at('a.m3u8-master', 0).body, /BANDWIDTH=364000,.*CODECS="avc1.64001f,mp4a.40.2"/);
+        const muxed = siteOf(video, { muxed: 80 });
+        assert.deepEqual(reps(muxed.at('a.mpd', 0).body), ['v0 380000 avc1.64001f,mp4a.40.2', 'v1 1280000 avc1.64001f,mp4a.40.2']);
+        assert.equal(muxed.at('v0/1.m4s', 0).body.length, 15000 + 40000);
+        const parts = siteOf(video, { periods: [1, { chunks: 2, levels: [1] }] });
+        assert.equal(parts.at('v0.m3u8', 0).body.match(/#EXT-X-DISCONTINUITY\n#EXTINF:4.000,\nv0\/2.m4s/g).length, 1);
+        assert.deepEqual(reps(parts.at('a.mpd', 0).body).map(r => r.slice(0, 2)), ['v0', 'v1', 'v1']);
+    });
+
     await test('XMLHttpRequest: latency, progress and the end; an abort leaves the link', async () => {
         const { clock, net, XMLHttpRequest } = network(), seen = [];
         clock.after(0, () => {
@@ -281,6 +302,53 @@ export async function unitTests() {
         assert.deepEqual(ranges(), [[0, 2], [5, 12]]);
         assert.throws(() => buffer.buffered.start(2), { name: 'IndexSizeError' });
         assert.throws(() => source.addSourceBuffer('video/webm; codecs="vp9"'), { name: 'NotSupportedError' });
+    });
+
+    await test('video element: sound and video, it stands still without either', async () => {
+        const { clock, source, media, append, chunk } = await element();
+        const sound = source.addSourceBuffer('audio/mp4; codecs="mp4a.40.2"');
+        const hear = async data => {
+            sound.appendBuffer(data);
+            await clock.run(() => !sound.updating);
+        };
+        await append(initOf('video', 360, 12));
+        assert.equal(media.readyState, 0);
+        await hear(initOf('audio', 0, 12));
+        assert.equal(media.readyState, 1);
+        clock.after(0, () => media.play());
+        for (const i of [0, 1, 2]) await chunk(i);
+        await clock.run(() => false, clock.now + 500);
+        assert.equal(media.currentTime, 0);
+        await hear(chunkOf({ bytes: 3000, startS: 0, durationS: 6 }));
+        await clock.run(() => media.readyState < 3);
+        near(media.currentTime, 6, 1e-3);
+        assert.deepEqual([media.buffered.length, media.buffered.end(0)], [1, 6]);
+        await hear(chunkOf({ bytes: 3000, startS: 6, durationS: 4 }));
+        source.endOfStream();
+        await clock.run(() => media.ended); // the shorter track ends with the longer one
+        near(media.currentTime, 12, 1e-3);
+        assert.equal(media.stalls.length, 1);
+    });
+
+    await test('trace: a wrong line has its file and number', () => {
+        const dir = mkdtempSync(path.join(os.tmpdir(), 'abrd-trace-'));
+        const from = text => { writeFileSync(path.join(dir, 'a'), text); return readTrace(path.join(dir, 'a')); };
+        try {
+            assert.deepEqual(from('# seconds, Mbit/s\n0 1\n\n1.5\t2\n'), [[0, 1], [1.5, 2]]);
+            assert.throws(() => from('0 1\n1 x\n'), /a:2: not "seconds Mbit\/s"; 'abrd trace convert'/);
+            assert.throws(() => from('[{"duration_ms": 1}]'), /a:1: not/);
+            assert.throws(() => from('0 1\n1 0\n'), /a: has less than two rows, or nothing arrives/);
+        } finally {
+            rmSync(dir, { recursive: true });
+        }
+    });
+
+    await test('score: QoE of a cell counts the first chunk and its wait', () => {
+        const pensieve = { utility: 'linear', quality: 1, fall: 1, rise: 0, stall: 4.3, start: 4.3 };
+        const cell = { kbps: [300, 1200], chunk_s: 4, points: [[30, 60], [30, 60]] };
+        near(cellQoe(pensieve, { shown: [0, 1], stalls: [.5], startupS: 2 }, cell), (.3 - 8.6 + 1.2 - .9 - 2.15) / 2);
+        const points = { utility: 'points', quality: 1, fall: 1, rise: 0, stall: 4, start: 1 };
+        near(cellQoe(points, { shown: [1, 0], stalls: [], startupS: 3 }, cell), (60 - 3 + 30 - 30) / 2);
     });
 
     await test('score: QoE without the first chunk; the interval is the same every time', () => {

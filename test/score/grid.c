@@ -21,7 +21,11 @@
  *   quality  mean quality [points]                mbps      mean bitrate
  *
  * and played [s], the media of a session, and top: what a chunk at the best level earns when it stays
- * there and never stalls. `grid levels` prints the longest ladder. Figures do not depend on THREADS. */
+ * there and never stalls. `grid levels` prints the longest ladder. Figures do not depend on THREADS.
+ *
+ * `grid show` prints what each cell is made of, for other programs that play it (test/players/cells.mjs):
+ * cell, chunk_s, kbps (levels), bytes (chunks, levels), points (chunks, levels), and for each session its
+ * trace as rows of [time_s, mbps]. */
 #include "abr/deciders/algo.h"
 #include "abr/emulator/player.h"
 #include "abr/emulator/replay.h"
@@ -311,6 +315,46 @@ static int grid_worker(void *ctx, int worker, struct err *e)
     return rc;
 }
 
+static void grid_rows(const char *name, const struct video *v, const float *points)
+{
+    printf(",\"%s\":[", name);
+    for (int i = 0; i < v->chunks; i++) {
+        for (int k = 0; k < v->levels; k++) {
+            const char *open = k ? "," : i ? ",[" : "[";
+            size_t at = (size_t)i * (size_t)v->levels + (size_t)k;
+            if (strcmp(name, "bytes") == 0)
+                printf("%s%lld", open, (long long)v->bytes[at]);
+            else
+                printf("%s%.7g", open, points ? (double)points[at] : v->level_points[k]);
+        }
+        putchar(']');
+    }
+    putchar(']');
+}
+
+static void grid_show(const struct grid *g)
+{
+    for (int i = 0; i < g->n_cells; i++) {
+        const struct cell *c = &g->cells[i];
+        const struct video *v = c->video;
+        printf("{\"cell\":%d,\"chunk_s\":%.9g,\"kbps\":[", i, v->chunk_s);
+        for (int k = 0; k < v->levels; k++)
+            printf("%s%.9g", k ? "," : "", v->ladder_kbps[k]);
+        putchar(']');
+        grid_rows("bytes", v, NULL);
+        grid_rows("points", v, v->points);
+        printf(",\"traces\":[");
+        for (int s = 0; s < c->n; s++) {
+            const struct trace *t = c->corpus->traces[(int64_t)s * c->corpus->n / c->n];
+            fputs(s ? ",[" : "[", stdout);
+            for (int r = 0; r < t->n; r++)
+                printf("%s[%.9g,%.9g]", r ? "," : "", t->time_s[r], t->mbps[r]);
+            putchar(']');
+        }
+        printf("]}\n");
+    }
+}
+
 int main(int argc, char **argv)
 {
     if (argc > 1 && !strcmp(argv[1], "levels")) {
@@ -320,6 +364,10 @@ int main(int argc, char **argv)
     struct grid g = {0};
     struct err e = {0};
     grid_read(&g);
+    if (argc > 1 && !strcmp(argv[1], "show")) {
+        grid_show(&g);
+        return 0;
+    }
     int threads = argc > 1 ? atoi(argv[1]) : pool_cpus();
     if (threads < 1 || threads > POOL_THREADS) threads = 1;
     if (pool_try(threads, threads, grid_worker, &g, &e)) grid_fail("policy", &e);

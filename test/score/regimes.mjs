@@ -6,7 +6,11 @@
 //   CELLS=720     cells that are drawn from the whole grid, each value of a dimension equally often
 //   TRACES=40     sessions of a cell
 //   DRAWS=12      drawn weights of each group; 0: none
-//   OUT=build/regimes   folder of regimes.html, regimes.csv, draws.csv
+//   PLAYERS=0     cells that real players play as well (test/players): the policy in dash.js against the players'
+//                 own rules, all with the buffer of the cell; cells that are live, begin at chunk 1 or have more
+//                 than 5 minutes of video are left out. 24 cells need about ten minutes of a processor
+//   PLAYER_TRACES=8   sessions of such a cell
+//   OUT=build/regimes   folder of regimes.html, regimes.csv, draws.csv, players.csv
 //   RIVALS_AS=%   rivals' specs with their name for %, "ceiled:%" for example
 //
 // Verdict of a cell: better or worse when the 95 % interval of the paired difference excludes 0, else
@@ -25,6 +29,7 @@ const policy = process.env.POLICY || 'moe', part = process.env.PART || 'train';
 const wanted = Number(process.env.CELLS || 720), take = Number(process.env.TRACES || 40);
 const draws = Number(process.env.DRAWS || 12), out = process.env.OUT || 'build/regimes';
 const rivalsAs = process.env.RIVALS_AS || '%';
+const players = Number(process.env.PLAYERS || 0), playerTake = Number(process.env.PLAYER_TRACES || 8);
 const NOISE = 0.03;
 const CEILING = 0.01; // of stalls, of the product's profiles (src/abr/emulator/qoe.h)
 
@@ -32,6 +37,15 @@ if (!(part in sets)) {
     console.error(`regimes.mjs: PART is train or test, not '${part}'`);
     process.exit(2);
 }
+if (!(players >= 0 && playerTake >= 2)) {
+    console.error('regimes.mjs: PLAYERS is a number of cells, 0 or more, and PLAYER_TRACES one of sessions, 2 or more');
+    process.exit(2);
+}
+if (players && !/^moe(:.+)?$/.test(policy)) {
+    console.error(`regimes.mjs: with PLAYERS, POLICY is moe or moe:FILE, since a daemon decides with it; not '${policy}'`);
+    process.exit(2);
+}
+const { OURS, PLAYERS = [], cellsOf, playCells } = players ? await import('../players/cells.mjs') : {};
 const rivals = rules.map(rule => rivalsAs.replace('%', rule)).filter(rule => rule !== policy);
 
 // ---- the cells
@@ -117,14 +131,14 @@ function drawnCells() {
 
 // ---- judging
 
-function judge(found, { at, cell, group }) {
-    const own = found[policy];
+function judge(found, { at, cell, group }, ours = policy, others = rivals) {
+    const own = found[ours];
     const ratio = one => sum(one.stall) / (sum(one.stall) + one.played * one.stall.length);
     const among = list => list.reduce((a, b) => mean(found[b].qoe) > mean(found[a].qoe) ? b : a);
     const verdictOf = d => (d.hi < 0 ? 'worse' : d.lo > 0 ? 'better' : 'level');
     const isPaper = papers.includes(at.profile) || 'mu' in cell, allowed = Math.max(ratio(own), CEILING);
-    const kept = isPaper ? rivals : rivals.filter(rival => ratio(found[rival]) <= allowed);
-    const best = among(kept.length ? kept : rivals), free = verdictOf(paired(own.qoe, found[among(rivals)].qoe));
+    const kept = isPaper ? others : others.filter(rival => ratio(found[rival]) <= allowed);
+    const best = among(kept.length ? kept : others), free = verdictOf(paired(own.qoe, found[among(others)].qoe));
     const d = paired(own.qoe, found[best].qoe), theirs = mean(found[best].qoe);
     const rel = d.mean / Math.max(Math.abs(theirs), 0.1 * Math.abs(own.top));
     return { ...at, group, n: own.qoe.length, qoe: mean(own.qoe), best, best_qoe: theirs, diff: d.mean, lo: d.lo, hi: d.hi,
@@ -232,6 +246,27 @@ ${worst.map(r => cells([named(r), r.qoe.toFixed(2), r.best, r.best_qoe.toFixed(2
 </html>\n`;
 }
 
+// How often each rule is the best rival.
+function bestOf(list, of) {
+    const bests = of.map(rule => [rule, list.filter(r => r.best === rule).length]).sort((a, b) => b[1] - a[1]);
+    return bests.map(([rule, n]) => `${rule} ${n}`).join(', ');
+}
+
+// Cells spread over the grid, judged as real players play them.
+async function inPlayers() {
+    const fit = cells.map((one, i) => ({ ...one, top: found[i][policy].top })).filter(({ cell }) => !cell.live && !cell.free_start && cell.chunks * cell.chunk_s <= 300);
+    const some = fit.filter((_, i) => Math.floor(i * players / fit.length) !== Math.floor((i - 1) * players / fit.length));
+    if (!some.length) return [];
+    const result = await playCells(cellsOf(some.map(({ cell }) => ({ ...cell, take: playerTake }))), {
+        policy: /^moe:(.+)/.exec(policy)?.[1],
+        told: share => process.stderr.isTTY && process.stderr.write(`\rin players ${(100 * share).toFixed(0)} % `),
+    });
+    return some.map((one, i) => {
+        result[i][OURS].top = one.top;
+        return { ...judge(result[i], one, OURS, PLAYERS), unfinished: sum(PLAYERS.map(rule => result[i][rule].unfinished)) };
+    });
+}
+
 // ---- the run
 
 const looks = look(part, 'regimes', policy);
@@ -246,12 +281,14 @@ const groups = [...new Set(draw.map(r => r.group))].map(name => {
     const mine = draw.filter(r => r.group === name);
     return [name, mine.filter(r => r.diff >= 0).length / mine.length];
 });
-const worse = rows.filter(r => r.verdict === 'worse').sort((a, b) => a.rel - b.rel);
+const worseOf = list => list.filter(r => r.verdict === 'worse').sort((a, b) => a.rel - b.rel);
+const verdictLine = list => `${list.length} cells, better ${count(list, 'better')}, level ${count(list, 'level')}, ` +
+    `worse ${worseOf(list).length} (${worseOf(list).filter(r => r.rel < -NOISE).length} by more than 3 %); ` +
+    `worst: ${worseOf(list).slice(0, 3).map(r => `${percent(r.rel)} ${named(r)} (${r.best})`).join('; ') || 'none'}`;
+const played = await inPlayers();
 const lines = [
     `policy ${policy} (sha256 ${policyHash(policy)}), part ${part}, ${take} sessions a cell, looks at the test sets so far: ${looks}`,
-    `${rows.length} cells, better ${count(rows, 'better')}, level ${count(rows, 'level')}, worse ${worse.length} ` +
-    `(${worse.filter(r => r.rel < -NOISE).length} by more than 3 %); ` +
-    `worst: ${worse.slice(0, 3).map(r => `${percent(r.rel)} ${named(r)} (${r.best})`).join('; ') || 'none'}`,
+    verdictLine(rows),
     ...[false, true].map(paper => {
         const mine = rows.filter(r => r.papers === paper);
         return `${paper ? "papers' profiles" : "product's profiles"}: ${mine.length} cells, better ${count(mine, 'better')}, ` +
@@ -259,6 +296,11 @@ const lines = [
             `${mine.filter(r => r.verdict === 'worse' && r.rel < -NOISE).length} by more than 3 %)`;
     }),
 ];
+if (players) {
+    const unfinished = sum(played.map(r => r.unfinished));
+    lines.push(`in players, ${playerTake} sessions a cell, ${OURS} against the best of ${PLAYERS.length} rules: ${verdictLine(played)}`,
+        `  best rule: ${bestOf(played, PLAYERS)}${unfinished ? `; ${unfinished} sessions of rivals have not ended` : ''}`);
+}
 for (const line of lines) console.log(line);
 for (const name of Object.keys(dimensions)) {
     const values = valuesOf(rows, name);
@@ -267,11 +309,11 @@ for (const name of Object.keys(dimensions)) {
         return `${value} ${count(mine, 'worse')}/${mine.length}`;
     }).join(', '));
 }
-const bests = rivals.map(rule => [rule, rows.filter(r => r.best === rule).length]).sort((a, b) => b[1] - a[1]);
-console.log(`  best rival: ${bests.map(([rule, n]) => `${rule} ${n}`).join(', ')}`);
+console.log(`  best rival: ${bestOf(rows, rivals)}`);
 for (const [name, share] of groups) console.log(`  drawn weights not below the best rival, ${name}: ${(100 * share).toFixed(0)} %`);
 mkdirSync(out, { recursive: true });
 writeFileSync(`${out}/regimes.csv`, csv(rows));
 writeFileSync(`${out}/draws.csv`, csv(draw));
+if (players) writeFileSync(`${out}/players.csv`, csv(played));
 writeFileSync(`${out}/regimes.html`, page(lines, rows, groups));
 console.log(`map in ${out}/regimes.html, cells in ${out}/regimes.csv; ${((Date.now() - began) / 1000).toFixed(0)} s`);

@@ -115,6 +115,13 @@ is "the lowest level alone is worse somewhere" 0 "$(grep -q '"worse"' "$tmp/firs
 map rule fugu >/dev/null
 is "a rule is no rival of its own" 0 "$(awk -F, 'NR > 1 && $11 == "\"fugu\""' "$tmp/rule/regimes.csv" | wc -l)"
 is "but of others" 0 "$(awk -F, 'NR > 1 && $11 == "\"fugu\""' "$tmp/first/regimes.csv" | grep -q .; echo $?)"
+# one cell in real players
+SHARED=$tmp/shared CACHE=$tmp/cache CELLS=24 TRACES=3 DRAWS=0 PLAYERS=1 PLAYER_TRACES=2 OUT=$tmp/played \
+    node test/score/regimes.mjs >"$tmp/played.txt" 2>&1
+is "a map with players" 0 $?
+is "their verdict has the same form" 1 "$(grep -c '^in players, 2 sessions a cell, abrd in dash.js .*: 1 cells, better [01], level [01], worse [01] (' "$tmp/played.txt")"
+is "all their sessions are there" '"2"' "$(awk -F, 'NR == 2 { print $9 }' "$tmp/played/players.csv")"
+is "a rule decides in no player" 2 "$(PLAYERS=1 POLICY=fugu node test/score/regimes.mjs >/dev/null 2>&1; echo $?)"
 is "a wrong part of the map" 2 "$(PART=best node test/score/regimes.mjs >/dev/null 2>&1; echo $?)"
 
 # feel NAME PART

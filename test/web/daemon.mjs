@@ -13,8 +13,12 @@ import { until } from './harness.mjs';
 export const ROOT = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '../..');
 
 export class Daemon {
-    /** @param {Record<string, string|number|boolean>} config lines of its configuration file */
-    constructor(config = {}) {
+    /**
+     * @param {Record<string, string|number|boolean>} config lines of its configuration file
+     * @param {{stored?: boolean}} [options] stored: false: without a folder of data, so no answer waits for the disk
+     */
+    constructor(config = {}, { stored = true } = {}) {
+        this.stored = stored;
         this.data = fs.mkdtempSync(path.join(os.tmpdir(), 'abrd-web-'));
         // the small video of the tests, not the demo's film
         this.config = { 'media-dir': 'build/media', ...config };
@@ -28,7 +32,7 @@ export class Daemon {
         const file = path.join(this.data, 'abrd.conf');
         fs.writeFileSync(file, Object.entries(this.config).map(([k, v]) => `${k} = ${v}\n`).join(''));
         this.process = spawn(path.join(ROOT, 'build/abrd'), ['serve', '--port', String(this.port),
-            '--data', path.join(this.data, 'var'), '--config', file, '--drain', '0'], { cwd: ROOT });
+            ...(this.stored ? ['--data', path.join(this.data, 'var')] : []), '--config', file, '--drain', '0'], { cwd: ROOT });
         const { process } = this;
         for (const out of [process.stdout, process.stderr])
             out.on('data', text => { this.log += text; });

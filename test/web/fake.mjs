@@ -89,7 +89,11 @@ export class FakePlayer {
     off(event, f) { this.listeners = this.listeners.filter(l => l.event !== event || l.f !== f); }
     trigger(event, data = {}) { for (const l of this.listeners) if (l.event === event) l.f(data); }
     getVideoElement() { return this.video; }
-    getRepresentationsByType() { return this.representations(this.periods[0]); }
+    getRepresentationsByTypeUnfiltered(type, id) {
+        const at = this.periods.findIndex((p, i) => (p.id ?? `defaultId_${i}`) === id);
+        return this.representations(this.periods[Math.max(at, 0)], Math.max(at, 0));
+    }
+    getCurrentRepresentationForType() { return null; }
 
     representations(period, i = 0) {
         const { kbps = [300, 750, 1200], chunks = 10 } = period;

@@ -53,7 +53,7 @@ export async function pluginTests() {
         assert.equal(m.live, false);
         assert.equal(m.durationS, 12);
         assert.deepEqual(m.periods, [{
-            id: 'defaultId_0', chunkS: 4, chunks: 3, profile: 'news',
+            id: 'defaultId_0', chunkS: 4, chunks: 3, profile: 'news', sound: [],
             levels: [[300, [1, 2, 3]], [750, [4, 5, 6]], [1200, [7, 8, 9]]]
                 .map(([kbps, sizes]) => ({ kbps, sizes, quality: null, height: null, index: null })),
         }]);
@@ -552,7 +552,7 @@ export async function pluginTests() {
             player.rules.clear();
             const { representations } = player; // another track of the same period, of which the player tells nothing
             player.representations = (...a) => representations.apply(player, a).map(r => ({ ...r, bandwidth: r.bandwidth + 7e3 }));
-            player.getRepresentationsByType = () => representations.call(player, player.periods[0]);
+            player.getRepresentationsByTypeUnfiltered = () => representations.call(player, player.periods[0]);
             for (let i = 1; i < 6; i++) await player.chunk(i);
             assert.equal(seen.session.length, 1);
             assert.deepEqual(mock.of('/decisions').map(d => d.last?.level), [0, undefined, undefined, undefined, undefined]);

@@ -39,6 +39,8 @@ import { StallClock } from './stall.js';
  * @property {number|null} chunkS seconds per chunk; null: not known yet, so nothing is requested
  * @property {number} chunks 0: live, or not known
  * @property {string|null} profile hint of the manifest
+ * @property {{kbps: number, sizes: number[]|null}[]} [sound] what may be fetched with the chunks, ascending;
+ *     absent: nothing, or the bitrates of the levels contain it
  * @property {boolean} [refused] the daemon refuses the quality or the heights, so they are left out
  *
  * @typedef {object} Arrival
@@ -59,7 +61,7 @@ export const sameRate = (a, b) => Math.abs(a - b) < 1e-6 * Math.max(a, b);
 const passes = status => !/^4(?!08|29)/.test(status);
 
 let turn = 0;       // counts the chunk boundaries of all players on the page
-const outages = {}; // by server: {turn: boundary of the newest request that failed or NaN, failures, why}
+const outages = {}; // by server: {turn: boundary of the newest request that failed or NaN, failures, why, deaf}
 
 /**
  * The height that decides how much a 16:9 screen magnifies a picture: 720 of 1280 x 536, since its width
@@ -106,18 +108,21 @@ export class Core {
     #timeoutMs;
     #bufferMaxS;
     #mostKbps;
+    #sound;
     #listeners = new Set(); // {event, fn}
     #state = { mode: 'idle', reason: '', session: null, profile: null, startupS: NaN };
     #hooks = [];        // called by detach()
     #attached = true;
 
     #track = null;      // the ladder that is being downloaded
+    #met = null;        // the track that was compared with the player's ladder
     #origin = NaN;      // live: where its chunk 0 began; NaN: not known yet
     #session = null;    // id of its session
     #refused = false;   // the daemon refuses this source
     #nextChunk = 0;     // number of the chunk that should be requested next
     #decision = null;   // latest Answer
     #unsent = null;     // outcome that the daemon has not confirmed
+    #soundBefore;       // bytes of sound before the current chunk
     #link;              // newest measurements of the player's sources
     #history;           // newest outcomes of the session, kept without a session, too
     #seen;              // what the viewer has seen of it: seconds stalled and played
@@ -139,8 +144,10 @@ export class Core {
      * @param {Options} options
      * @param {(track: Track) => number} bufferMaxS the player's largest buffer for it [s]
      * @param {() => number|undefined} [mostKbps] the highest bitrate that the player may choose now
+     * @param {() => [number|undefined, number]} [sound] bitrate of the sound that the player fetches now, and all bytes of
+     *     sound that have arrived
      */
-    constructor(options, bufferMaxS, mostKbps) {
+    constructor(options, bufferMaxS, mostKbps, sound) {
         const { server = '', timeoutMs = 300, onDecision, mode } = this.#options = options ?? {};
         this.#observed = mode === 'observe';
         this.#server = `${server ?? ''}`.replace(/\/+$/, '');
@@ -148,6 +155,7 @@ export class Core {
         this.#timeoutMs = timeoutMs;
         this.#bufferMaxS = bufferMaxS;
         this.#mostKbps = mostKbps;
+        this.#sound = sound;
         this.#link = options?.link ?? [];
         if (onDecision) this.#on('decision', onDecision);
         if (globalThis.addEventListener)
@@ -279,13 +287,23 @@ export class Core {
     /** Index of a bitrate on the ladder; -1: not on the ladder. */
     levelOf(kbps) { return this.#track?.levels.findIndex(l => sameRate(l.kbps, kbps)) ?? -1; }
 
-    /** A bitrate is requested that may not be on the ladder; rows() returns those of the player (ladder). */
+    /**
+     * A bitrate is requested. When it is the first one of the track, or is not on its ladder, the ladder becomes
+     * that of the player: a player plays one codec, and only what the browser decodes.
+     * @param {() => number[][]} rows those of the player (ladder)
+     * @returns {boolean} whether the ladder has changed
+     */
     meet(kbps, rows) {
-        if (this.levelOf(kbps) >= 0) return;
-        const levels = ladder(rows());
-        if (levels.every(l => this.levelOf(l.kbps) >= 0)) return; // nothing new, so no second session
+        const track = this.#track, first = track !== this.#met;
+        if (!first && this.levelOf(kbps) >= 0) return false;
+        this.#met = track;
+        const levels = ladder(rows()).map(l => track.levels[this.levelOf(l.kbps)] ?? l);
+        const fewer = first && levels.length < track.levels.length;
+        // nothing new, so no second session
+        if (!levels.length || !fewer && levels.every(l => track.levels.includes(l))) return false;
         this.reopen();
-        this.#track.levels = levels;
+        track.levels = levels;
+        return true;
     }
 
     /** The source has ended; the next manifest begins another one. */
@@ -313,6 +331,7 @@ export class Core {
         if (first) this.#askedS = now();
         const by = this.#by = decided !== level || this.#observed ? 'player' : mode === 'local' ? mode : 'abrd';
         this.#nextChunk = chunk + 1;
+        this.#soundBefore = this.#track && this.#beside(chunk).bytes;
         this.#setState({ mode: by, reason: by === 'abrd' ? '' : this.#observed ? 'the daemon observes' :
             by === 'player' && decided !== null ? 'the player chose otherwise' : this.#trouble || 'no decision' });
         this.#emit('request', { chunk, level, kbps, by, decided });
@@ -369,6 +388,8 @@ export class Core {
         const outcome = { chunk, level, bytes, download_s: Math.max(download_s || 0, 1e-4),
             rebuffer_s: start_s >= 0 ? Math.max(start_s, download_s || 0) : this.#stall.take(now()) };
         this.#emit('chunk', { ...outcome, kbps, buffer_s, by: this.#by });
+        const heard = this.#beside(chunk).bytes - this.#soundBefore;
+        if (heard >= 0) outcome.other_bytes = heard;
         const known = this.#unsent = level < 0 ? null : outcome;
         if (bytes) this.#link = [...this.#link, outcome].slice(-8);
         if (known) {
@@ -400,9 +421,10 @@ export class Core {
     /** The last chunk has arrived: report it. */
     #finish(last) {
         if (!last) this.#leave();
+        const { other_kbps } = this.#beside(last?.chunk);
         const send = () => {
             if (!this.#session) return;
-            post(this.#url('rewards'), { ...last, final: true })
+            post(this.#url('rewards'), { ...last, other_kbps, final: true })
                 .then(reply => this.#emit('report', reply), e => this.#failed(e));
             this.#unsent = this.#session = null;
         };
@@ -510,6 +532,7 @@ export class Core {
         const ask = async () => {
             const answer = await post(this.#url('decisions'), {
                 chunk, buffer_s: buffer, last: last ?? undefined, ...this.#nextOf(chunk), ...this.#cap(),
+                other_kbps: this.#beside(chunk).other_kbps,
             }, signal);
             if (this.#unsent === last) this.#unsent = null;
             return answer;
@@ -550,9 +573,11 @@ export class Core {
 
     /** The cap of the question: of the page, and of the player; {} if all levels are allowed. */
     #cap() {
-        const { levels } = this.#track;
-        const most = Math.min(...[this.#options.maxKbps, this.#mostKbps]
-            .map(cap => (cap?.call ? guard(cap, levels) : cap) || Infinity));
+        const { levels } = this.#track, { maxKbps, maxHeight } = this.#options;
+        const [page, player, height] = [maxKbps, this.#mostKbps, maxHeight]
+            .map(cap => (cap?.call ? guard(cap, levels) : cap) || Infinity);
+        const tall = levels.findIndex(l => l.height > height);
+        const most = Math.min(page, player, tall < 0 ? Infinity : levels[Math.max(tall - 1, 0)].kbps);
         return most < levels.at(-1)?.kbps && { max_kbps: most };
     }
 
@@ -630,9 +655,21 @@ export class Core {
         };
     }
 
-    /** Whether the daemon has refused the quality or the heights: then they are left out from now on. */
+    /** The sound that comes with a chunk, and its bytes since the newest request; {} without sound of its own. */
+    #beside(chunk) {
+        const { sound = [], chunks, chunkS } = this.#track;
+        if (!sound.length || this.#outage.deaf) return {};
+        const [now, bytes] = guard(this.#sound) ?? [], { kbps, sizes } = sound.find(s => sameRate(s.kbps, now)) ?? sound[0];
+        return { other_kbps: sizes?.length === chunks && sizes[chunk] ? sizes[chunk] / 125 / chunkS : kbps, bytes };
+    }
+
+    /** Whether the daemon has refused the quality, the heights or the sound: then they are left out from now on. */
     #leavesOut(e) {
-        const track = this.#track;
+        const track = this.#track, outage = this.#outage;
+        if (/other_/.test(e.field)) { // an older daemon does not know the sound
+            delete this.#unsent?.other_bytes;
+            return !outage.deaf && (outage.deaf = true);
+        }
         if (!track || track.refused || !/quality|height/.test(e.field)) return false;
         this.#failed(e);
         return track.refused = true;

@@ -40,10 +40,10 @@ const children = (node, name) => [...(node?.children ?? [])].filter(c => c.local
 /** The first `name` among a Representation, its AdaptationSet and its Period. */
 const inherited = (nodes, name) => nodes.map(n => children(n, name)[0]).find(Boolean);
 
-function isPlayableVideo(set, rep) {
+function isPlayable(kind, set, rep) {
     const of = name => rep.getAttribute(name) || set.getAttribute(name);
     const mime = of('mimeType') ?? '', codecs = of('codecs');
-    if (!(set.getAttribute('contentType') || mime).startsWith('video')) return false;
+    if (!(set.getAttribute('contentType') || mime).startsWith(kind)) return false;
     if (!mime || !codecs || !globalThis.MediaSource?.isTypeSupported) return true;
     return MediaSource.isTypeSupported(`${mime}; codecs="${codecs}"`);
 }
@@ -109,11 +109,11 @@ export function readManifest(text, base) {
 function readPeriod(mpd, node, i, lastsS, base) {
     // as dash.js names a period without an id
     const id = node.getAttribute('id') ?? `defaultId_${i}`;
-    const sets = children(node, 'AdaptationSet').map(set => ({
+    const setsOf = kind => children(node, 'AdaptationSet').map(set => ({
         set,
-        reps: children(set, 'Representation').filter(r => isPlayableVideo(set, r)),
+        reps: children(set, 'Representation').filter(r => isPlayable(kind, set, r)),
     }));
-    const { set, reps } = sets.find(s => s.reps.length) ?? { reps: [] };
+    const { set, reps } = setsOf('video').find(s => s.reps.length) ?? { reps: [] };
 
     const levels = reps
         .map(r => ({
@@ -128,6 +128,9 @@ function readPeriod(mpd, node, i, lastsS, base) {
     const hint = [set, node, mpd].flatMap(n => children(n, 'SupplementalProperty'))
         .find(p => p.getAttribute('schemeIdUri') === PROFILE_SCHEME);
     const cut = segmentation([reps[0], set, node], lastsS);
-    return { id, levels, ...cut, profile: hint?.getAttribute('value') || null };
+    const sound = setsOf('audio').flatMap(s => s.reps)
+        .map(r => ({ kbps: +r.getAttribute('bandwidth') / 1000, sizes: readNumbers(r, 'sizes', b => b > 0) }))
+        .sort((a, b) => a.kbps - b.kbps);
+    return { id, levels, ...cut, profile: hint?.getAttribute('value') || null, sound };
 }
 

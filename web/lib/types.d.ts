@@ -71,6 +71,9 @@ export interface Options {
     /** Cap of the bitrate in kbit/s, also as a function of the levels, which is called before each chunk;
      *  null: none. The caps of dash.js and hls.js count as well. */
     maxKbps?: number | null | ((levels: { kbps: number; height: number | null }[]) => number | null | undefined);
+    /** Cap of the picture's height in pixels, also as such a function; null: none. A level counts by its height, or by
+     *  9/16 of its width if that is more. */
+    maxHeight?: number | null | ((levels: { kbps: number; height: number | null }[]) => number | null | undefined);
     /** What is known of the link before the first chunk, oldest first (@abrd/player/memory). */
     link?: Measured[];
     /** Whether the daemon may replace a chunk that is being downloaded by another level (true). */
