@@ -89,7 +89,19 @@ static void put_arm(struct emit *o, const struct session_opened *s)
     put_string(o, "arm", s->arm);
 }
 
-static void put_labels(struct emit *o, const struct labels *l)
+void wire_put_forgotten(struct emit *o, const struct forget_stats *s, bool dry)
+{
+    emit_open(o, '{');
+    put_bool(o, "dry_run", dry);
+    put_int(o, "sessions", s->sessions);
+    put_int(o, "live", s->live);
+    put_int(o, "steps", s->steps);
+    put_int(o, "trajectories", s->trajectories);
+    put_int(o, "kept", s->kept);
+    emit_close(o, '}');
+}
+
+void put_labels(struct emit *o, const struct labels *l)
 {
     if (labels_none(l)) return;
     emit_key(o, "labels");
