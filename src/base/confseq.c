@@ -48,6 +48,15 @@ void confseq_add(struct confseq *c, bool treatment, int stratum, double x)
     c->stratum[stratum].sum += x;
 }
 
+void confseq_merge(struct confseq *to, const struct confseq *from)
+{
+    to->group[0] += from->group[0];
+    to->group[1] += from->group[1];
+    to->sum += from->sum;
+    to->squares += from->squares;
+    to->design += from->design;
+}
+
 static double radius(double v, double rho, double alpha)
 {
     return sqrt((v + rho) * log((v + rho) / (rho * alpha * alpha)));

@@ -64,6 +64,10 @@ struct confseq confseq_of(double q, double sigma, double units, double alpha);
 /* The first unit only sets the mean. A value that is not a number is ignored. */
 void confseq_add(struct confseq *c, bool treatment, int stratum, double x);
 
+/* Adds what another process has seen of the same comparison: the sums of the Y, in any order of the units,
+ * because each Y has its mean whatever was seen before. The strata stay those of `to`. */
+void confseq_merge(struct confseq *to, const struct confseq *from);
+
 struct confseq_interval {
     double mean, lo, hi; /* treatment minus control; lo and hi infinite: too few units */
 };

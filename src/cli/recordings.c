@@ -92,6 +92,7 @@ struct load {
     const struct recordings_cfg *cfg;
     const struct store *store;
     double since, until;
+    struct labels labels;
     int n, cap;
     struct wanted *wanted; /* (n) owned */
     double newest;         /* opening of the newest session of a trial */
@@ -113,6 +114,8 @@ static int load_filters(struct load *l, struct err *e)
     }
     int rc = c->since ? read_time(&l->since, c->since, "--since", e) : 0;
     if (!rc && c->until) rc = read_time(&l->until, c->until, "--until", e);
+    for (int i = 0; i < c->labels.n && !rc; i++)
+        rc = labels_read(&l->labels, c->labels.item[i], "--label", e);
     return rc;
 }
 
@@ -123,6 +126,7 @@ static bool load_wants(const struct load *l, const struct track_row *row)
     if (row->opened_at < l->since || row->opened_at >= l->until) return false;
     if (c->content && strcmp(c->content, row->content_id)) return false;
     if (!list_has(&c->profiles, row->profile)) return false;
+    if (!labels_fit(&row->labels, &l->labels)) return false;
     if (c->arms.n && (!of_trial || !list_has(&c->arms, row->arm.name))) return false;
     return !c->networks.n ||
            (row->arm.trial[0] &&

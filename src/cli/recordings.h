@@ -22,7 +22,7 @@ struct out;
 
 struct recordings_cfg {
     const char *data; /* folder, or its abrd.db */
-    struct field_list profiles, arms, networks, decides;
+    struct field_list profiles, arms, networks, labels, decides;
     const char *trial, *since, *until, *content;
     double rtt_ms;
     int least, max;
@@ -36,6 +36,9 @@ struct recordings_cfg {
          "sessions of these kinds of network, as known before a trial's session: "       \
          "unknown, slow, middle, fast",                                                  \
          FIELD_TO((c).networks), .group = "recorded sessions"},                          \
+        {"label", "KEY=VALUE,..",                                                        \
+         "sessions with all of these labels, for example device=tv",                     \
+         FIELD_TO((c).labels), .group = "recorded sessions"},                            \
         {"since", "TIME",                                                                \
          "sessions that opened then or later: 2026-11-01, 2026-11-01T18:00 (UTC) or "    \
          "seconds since 1970",                                                           \

@@ -180,6 +180,7 @@ static const struct field STATE[] = {
     {"stall-margin", "X", "", ROW(stall_margin)},
     {"startup-margin", "S", "", ROW(startup_margin_s)},
     {"started-at", "S", "", ROW(started_at)},
+    {"key", "HEX", "", ROW(key)},
     {0}};
 #undef ROW
 
@@ -215,6 +216,8 @@ const struct figure trial_figures[] = {
      "1 if the sessions did not fall into the arms by their shares: do not trust the "
      "trial.",
      ROW(mismatch)},
+    {"abrd_trial_nodes", "nodes", FIGURE_GAUGE,
+     "Nodes whose sessions are counted, this one included.", ROW(nodes)},
     {"abrd_trial_sessions", NULL, FIGURE_GAUGE,
      "Sessions assigned to each arm that count in the comparison.", ROW(assigned),
      BY_ARM_NAME},

@@ -68,7 +68,8 @@ extern const char *const trial_phases[];
 
 /* trial.state of the data folder: lines of `name = value`. The lists are cut up from the file's text. */
 struct trial_saved {
-    const char *name, *promoted; /* NULL: not in the file */
+    const char *name, *promoted,
+        *key; /* NULL: not in the file; key: of a cluster's trial */
     enum trial_phase phase;
     struct field_list arms, stopped;
     double sessions, stall_margin, startup_margin_s, started_at;
@@ -85,6 +86,7 @@ struct trial_stats {
     enum trial_phase phase;
     uint64_t stops; /* arms stopped by a guard rail since the start of the daemon */
     bool mismatch;
+    int nodes; /* of the cluster whose sessions are counted */
     int arms;
     char arm[COMPARE_ARMS][SERVICE_TRIAL];
     uint64_t assigned[COMPARE_ARMS], analysed[COMPARE_ARMS], stopped[COMPARE_ARMS];
