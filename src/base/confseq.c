@@ -89,6 +89,14 @@ double confseq_units(const struct confseq *c, double width, double alpha)
     return ceil(hi);
 }
 
+double confseq_fixed(double q, const double deviation[2], double difference)
+{
+    static const double Z = 1.959964 + 0.841621; /* two-sided 0.05; power 0.8 */
+    const double *s = deviation;
+    double each = s[0] * s[0] / (1 - q) + s[1] * s[1] / q, d = difference;
+    return d * d > 0 ? ceil(each * Z * Z / (d * d)) : (double)INFINITY;
+}
+
 /* lgamma writes a global sign; here x is positive. */
 static double log_gamma(double x)
 {

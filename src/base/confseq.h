@@ -77,6 +77,11 @@ struct confseq_interval confseq_at(const struct confseq *c, double alpha);
  * stays; INFINITY: never, or not known. */
 double confseq_units(const struct confseq *c, double width, double alpha);
 
+/* Units of both groups that a single look needs, to leave out 0 at the level 0.05 with probability 0.8 when
+ * it knows the difference and the deviations of control and treatment; INFINITY: the difference is 0. What
+ * a confidence sequence needs is measured by `abrd lab trial`, in units of this. */
+double confseq_fixed(double q, const double deviation[2], double difference);
+
 /* share (groups): positive; they are divided by their sum. */
 double confseq_log_evidence(const uint64_t *count, const double *share, int groups);
 

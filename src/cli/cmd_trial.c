@@ -7,6 +7,7 @@
 #include "cli/opt.h"
 #include "cli/out.h"
 #include "cli/page.h"
+#include "cli/trial_plan.h"
 #include "serve/session/labels.h"
 
 #include <jansson.h>
@@ -136,7 +137,6 @@ static void show_rows(struct out *o, const struct csv *c, bool networks)
     for (int i = 1; i < c->n; i++) {
         const char *network = csv_cell(c, i, "network");
         char verdict[48];
-        int digits = kind_of(csv_cell(c, i, "figure"))->digits;
         if (!networks && strcmp(network, "all")) continue;
         say_verdict(verdict, c, i);
         out_row(o);
@@ -144,10 +144,10 @@ static void show_rows(struct out *o, const struct csv *c, bool networks)
         if (networks) out_text(o, "network", network);
         out_text(o, "figure", csv_cell(c, i, "figure"));
         out_int(o, "sessions", (int64_t)csv_number(c, i, "sessions"));
-        out_real(o, "mean", csv_number(c, i, "mean"), digits);
-        out_real(o, "difference", csv_number(c, i, "difference"), digits);
-        out_real(o, "lo", csv_number(c, i, "lo"), digits);
-        out_real(o, "hi", csv_number(c, i, "hi"), digits);
+        out_real(o, "mean", csv_number(c, i, "mean"), OUT_SHORT);
+        out_real(o, "difference", csv_number(c, i, "difference"), OUT_SHORT);
+        out_real(o, "lo", csv_number(c, i, "lo"), OUT_SHORT);
+        out_real(o, "hi", csv_number(c, i, "hi"), OUT_SHORT);
         out_text(o, "verdict", verdict);
     }
 }
@@ -451,6 +451,7 @@ static int trial_rollback(int argc, char **argv)
 /* ------------------------------------------------------------------------------ all */
 
 static const struct cmd_sub trial_commands[] = {
+    {"plan", "sessions that a trial needs to tell a difference", trial_plan_cmd},
     {"show", "sessions, figures and differences of the trial", trial_show},
     {"start", "begin a trial", trial_begin},
     {"promote", "let an arm decide for all", trial_promote},

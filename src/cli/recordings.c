@@ -373,6 +373,38 @@ void recordings_free(struct recordings *s)
     *s = (struct recordings){.n = 0};
 }
 
+/* ---- figures of all sessions ---- */
+
+static int see_figures(void *ctx, const struct track_row *row, struct err *e)
+{
+    (void)e;
+    struct compare_ended ended = trial_ended_of(row);
+    if (row->closed) compare_end(ctx, 0, 0, &ended);
+    return 0;
+}
+
+int recordings_figures(struct compare_cell out[COMPARE_FIGURES], const char *data,
+                       struct err *e)
+{
+    char path[PATH_BYTES];
+    struct store store = {0};
+    struct compare *all = malloc(sizeof *all);
+    if (!all) return err_set(e, ERR_MEMORY, "no memory for the sessions' figures");
+    struct compare_cfg cfg = compare_cfg_default();
+    cfg.arms = 2;
+    cfg.share[0] = cfg.share[1] = .5;
+    compare_init(all, &cfg);
+    int rc = data_path(path, data, "abrd.db", e);
+    if (!rc) rc = store_sqlite_read(&store, path, e);
+    if (!rc) rc = store_sqlite_sessions(&store, see_figures, all, e);
+    if (!rc && !compare_analysed(&all->arm[0]))
+        rc = err_field(e, ERR_ABSENT, data, "has no session that ended");
+    if (!rc) memcpy(out, all->arm[0].cell[0], sizeof all->arm[0].cell[0]);
+    if (store.free) store.free(store.self);
+    free(all);
+    return rc;
+}
+
 /* ---- for people ---- */
 
 void recordings_say(struct out *o, const struct recordings *s, const char *data)

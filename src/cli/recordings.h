@@ -14,6 +14,7 @@
 #ifndef CLI_RECORDINGS_H
 #define CLI_RECORDINGS_H
 
+#include "abr/compare.h"
 #include "abr/recorded/recorded.h"
 #include "base/field.h"
 #include "serve/session/service.h"
@@ -90,6 +91,11 @@ void recordings_say(struct out *o, const struct recordings *s, const char *data)
 /* The policy that DATA's daemon published last, as algo.h reads it; the shipped one if there is none, which
  * is not what a daemon with --policy FILE decides with; "" if that is not here either. */
 void recordings_published(char *out, size_t size, const char *data);
+
+/* The clipped values of all sessions of DATA that ended, as a trial counts them (abr/compare.h). ERR_ABSENT:
+ * there is none. */
+int recordings_figures(struct compare_cell out[COMPARE_FIGURES], const char *data,
+                       struct err *e) __attribute__((warn_unused_result));
 
 /* The audience's own mix, one row for each kind of session that occurs: ladder, length of chunks, buffer,
  * profile, arm, with their numbers; as CSV. */

@@ -167,6 +167,19 @@ int trial_cfg_check(const struct trial_cfg *cfg, struct err *e)
     return rc || !cfg->name ? rc : trial_plan_of(&unused, cfg, e);
 }
 
+struct compare_ended trial_ended_of(const struct track_row *row)
+{
+    const struct viewing *v = &row->seen;
+    return (struct compare_ended){.started = v->started,
+                                  .startup_s = (double)v->startup_s,
+                                  .stall_s = (double)v->stall_s,
+                                  .played_s = (double)v->played_s,
+                                  .points = (double)v->points,
+                                  .reward = (double)v->reward,
+                                  .chunks = v->chunks,
+                                  .switches = v->switches};
+}
+
 /* ---- figures ---- */
 
 #define ROW(member) FIELD(struct trial_saved, member)

@@ -21,6 +21,7 @@
 #include "base/field.h"
 #include "serve/metrics/figure.h"
 #include "serve/session/service.h"
+#include "serve/session/track.h"
 
 #define TRIAL_SPEC 256
 #define TRIAL_ARMS_TEXT 2048 /* of all arms, commas between */
@@ -81,6 +82,9 @@ int trial_saved_read(struct trial_saved *out, char **text, const char *path,
 /* The plan of a file that has a name. */
 int trial_saved_plan(struct trial_plan *out, const struct trial_saved *s, struct err *e)
     __attribute__((warn_unused_result));
+
+/* What the comparison counts of a session that ended. */
+struct compare_ended trial_ended_of(const struct track_row *row);
 
 struct trial_stats {
     enum trial_phase phase;

@@ -194,19 +194,6 @@ static bool seen_here(uint64_t *seen, int *n, uint64_t *own, int *n_own, uint64_
 
 /* ---- rows of the store ---- */
 
-static struct compare_ended ended_of(const struct track_row *row)
-{
-    const struct viewing *v = &row->seen;
-    return (struct compare_ended){.started = v->started,
-                                  .startup_s = (double)v->startup_s,
-                                  .stall_s = (double)v->stall_s,
-                                  .played_s = (double)v->played_s,
-                                  .points = (double)v->points,
-                                  .reward = (double)v->reward,
-                                  .chunks = v->chunks,
-                                  .switches = v->switches};
-}
-
 static enum compare_assigned counted_as(const struct track_row *row)
 {
     static const enum compare_assigned of[] = {[TRACK_COUNTED] = COMPARE_COUNTED,
@@ -217,7 +204,7 @@ static enum compare_assigned counted_as(const struct track_row *row)
 
 static void count_end(struct trial_report *r, int arm, const struct track_row *row)
 {
-    struct compare_ended ended = ended_of(row);
+    struct compare_ended ended = trial_ended_of(row);
     int network = row->arm.network < COMPARE_NETWORKS ? row->arm.network : 0;
     compare_end(&r->compare, arm, network, &ended);
 }
