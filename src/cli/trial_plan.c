@@ -15,12 +15,11 @@ static const double ON_AVERAGE = 1.1, FOUR_OF_FIVE = 1.7;
 static const struct {
     enum compare_figure figure;
     double difference;
-} ROWS[] = {{COMPARE_STARTUP, .5},      {COMPARE_STARTUP, .2},
-            {COMPARE_STARTUP, .1},      {COMPARE_STALL_RATIO, .005},
-            {COMPARE_STALL_RATIO, .002}, {COMPARE_STALL_RATIO, .001},
-            {COMPARE_QUALITY, 5},       {COMPARE_QUALITY, 2},
-            {COMPARE_QUALITY, 1},       {COMPARE_WATCHED, 300},
-            {COMPARE_WATCHED, 60}};
+} ROWS[] = {
+    {COMPARE_STARTUP, .5},       {COMPARE_STARTUP, .2},       {COMPARE_STARTUP, .1},
+    {COMPARE_STALL_RATIO, .005}, {COMPARE_STALL_RATIO, .002}, {COMPARE_STALL_RATIO, .001},
+    {COMPARE_QUALITY, 5},        {COMPARE_QUALITY, 2},        {COMPARE_QUALITY, 1},
+    {COMPARE_WATCHED, 300},      {COMPARE_WATCHED, 60}};
 
 static void plan_row(struct out *o, int i, const struct compare_cell *cell, double share,
                      double per_day)
@@ -49,8 +48,8 @@ int trial_plan_cmd(int argc, char **argv)
          "data folder or backup whose sessions show how much viewers differ (default: "
          "typical deviations)",
          FIELD_TO(data)},
-        {"share", "X", "the new arm's share of the sessions of both arms", FIELD_TO(share),
-         .lo = .001, .hi = .999},
+        {"share", "X", "the new arm's share of the sessions of both arms",
+         FIELD_TO(share), .lo = .001, .hi = .999},
         {"per-day", "N", "sessions of both arms in a day: also how many days it takes",
          FIELD_TO(per_day), .lo = 0, .hi = 1e9},
         OUT_OPTIONS(rows),
@@ -60,7 +59,8 @@ int trial_plan_cmd(int argc, char **argv)
         .about =
             "Says how many sessions, of both arms together, a trial needs to tell a\n"
             "difference: of a fixed-size test that knows it, of a trial on average, and\n"
-            "until four of five trials have told. A viewer's first session counts, if it\n"
+            "until four of five trials have told. A viewer's first session counts, if "
+            "it\n"
             "has a chunk.",
         .opts = opts,
         .example = "abrd trial plan\nabrd trial plan --data /var/lib/abrd --share 0.1 "

@@ -115,7 +115,7 @@ void api_trial_put_report(struct emit *o, const struct trial_report *r)
     put_double(o, "startup_margin_s", r->plan.startup_margin_s);
     put_double(o, "alpha", COMPARE_ALPHA);
     put_u64(o, "nodes", (uint64_t)r->nodes);
-    put_labels(o, &r->labels);
+    wire_put_labels(o, &r->labels);
     put_bool(o, "shares_mismatch", mismatch);
     put_rounded(o, "shares_log_evidence", evidence);
     emit_key(o, "arms");

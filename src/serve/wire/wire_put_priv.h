@@ -47,6 +47,6 @@ static inline void put_reals(struct emit *o, const char *key, const double *v, i
 }
 
 /* labels: {...}; nothing if there are none. In wire_put.c. */
-void put_labels(struct emit *o, const struct labels *l);
+void wire_put_labels(struct emit *o, const struct labels *l);
 
 #endif
