@@ -70,11 +70,11 @@ SRC := $(sort $(foreach l,$(LAYERS),$(wildcard src/$(l)/*.c src/$(l)/*/*.c)))
 # A build without a part lacks its sources, and those of other parts that serve only it. Its settings
 # stay, so that the command line has the same form in every build. The log of slots of hintless stays, too.
 OF_cluster := $(filter-out $(if $(filter hintless,$(WITHOUT)),,%/slot_log.c %/envelope.c), \
-                $(wildcard src/serve/cluster/*.c)) src/serve/added/added_wire.c
+                $(wildcard src/serve/cluster/*.c)) src/serve/added/added_wire.c src/serve/trial/trial_wire.c
 OF_hintless := $(wildcard src/serve/hintless/*.c src/serve/cluster/slot*.c src/serve/cluster/*share.c)
 OF_added := $(wildcard src/serve/added/*.c src/serve/cluster/growths*.c src/serve/cluster/*added*.c)
 OF_players := $(wildcard src/serve/players/*.c)
-OF_trial := $(wildcard src/serve/trial/*.c)
+OF_trial := $(wildcard src/serve/trial/*.c src/serve/cluster/*trial*.c)
 LEFT_OUT := $(foreach p,$(WITHOUT),$(or $(OF_$(p)),$(error there is no part $(p): cluster hintless added players trial)))
 SRC := $(filter-out $(filter-out %_cfg.c %_figures.c %/origins.c,$(LEFT_OUT)),$(SRC))
 OBJ := $(SRC:%.c=$(B)/%.o)

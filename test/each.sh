@@ -34,7 +34,7 @@ for what in "$@"; do
     lint) add lint test/lint/selftest.sh; add lint test/lint/lint.sh ;;
     check) add check check ;;
     players) add players test/players/run.mjs ;;
-    web) for f in fading run players examples origin; do add web "test/web/$f.mjs"; done ;;
+    web) for f in fading run players observe examples origin; do add web "test/web/$f.mjs"; done ;;
     http)
         for f in test/trial/small.sh test/score/selftest.sh test/http/*.sh test/http/*.mjs \
             test/lab/lab-data.sh; do add http "$f"; done ;;

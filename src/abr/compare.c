@@ -108,6 +108,35 @@ void compare_end(struct compare *c, int arm, int network, const struct compare_e
     compare_add(c, arm, network, &s);
 }
 
+static void arm_merge(struct compare_arm *to, const struct compare_arm *from)
+{
+    to->counted += from->counted;
+    to->again += from->again;
+    to->fell_back += from->fell_back;
+    to->ended += from->ended;
+    to->empty += from->empty;
+    for (int k = 0; k <= COMPARE_NETWORKS; k++)
+        for (int f = 0; f < COMPARE_FIGURES; f++) {
+            struct compare_cell *cell = &to->cell[k][f];
+            const struct compare_cell *more = &from->cell[k][f];
+            cell->n += more->n;
+            cell->clipped += more->clipped;
+            cell->sum += more->sum;
+            cell->squares += more->squares;
+        }
+}
+
+void compare_merge(struct compare *to, const struct compare *from)
+{
+    assert(to->cfg.arms == from->cfg.arms);
+    for (int a = 0; a < to->cfg.arms; a++) {
+        arm_merge(&to->arm[a], &from->arm[a]);
+        for (int k = 0; k <= COMPARE_NETWORKS && a; k++)
+            for (int f = 0; f < COMPARE_FIGURES; f++)
+                confseq_merge(&to->diff[a][k][f], &from->diff[a][k][f]);
+    }
+}
+
 struct confseq_interval compare_diff(const struct compare *c, int arm, int network,
                                      enum compare_figure figure)
 {

@@ -116,6 +116,10 @@ void compare_end(struct compare *c, int arm, int network, const struct compare_e
 void compare_add(struct compare *c, int arm, int network,
                  const struct compare_session *s);
 
+/* Adds the sessions of another process, which has the same arms and shares. The intervals hold as before
+ * (confseq_merge). */
+void compare_merge(struct compare *to, const struct compare *from);
+
 /* Arm minus control. network: 0 for all, else 1 + kind. */
 struct confseq_interval compare_diff(const struct compare *c, int arm, int network,
                                      enum compare_figure figure);

@@ -48,6 +48,15 @@ void confseq_add(struct confseq *c, bool treatment, int stratum, double x)
     c->stratum[stratum].sum += x;
 }
 
+void confseq_merge(struct confseq *to, const struct confseq *from)
+{
+    to->group[0] += from->group[0];
+    to->group[1] += from->group[1];
+    to->sum += from->sum;
+    to->squares += from->squares;
+    to->design += from->design;
+}
+
 static double radius(double v, double rho, double alpha)
 {
     return sqrt((v + rho) * log((v + rho) / (rho * alpha * alpha)));
@@ -78,6 +87,14 @@ double confseq_units(const struct confseq *c, double width, double alpha)
         *(radius(each * mid, c->rho, alpha) / mid > width ? &lo : &hi) = mid;
     }
     return ceil(hi);
+}
+
+double confseq_fixed(double q, const double deviation[2], double difference)
+{
+    static const double Z = 1.959964 + 0.841621; /* two-sided 0.05; power 0.8 */
+    const double *s = deviation;
+    double each = s[0] * s[0] / (1 - q) + s[1] * s[1] / q, d = difference;
+    return d * d > 0 ? ceil(each * Z * Z / (d * d)) : (double)INFINITY;
 }
 
 /* lgamma writes a global sign; here x is positive. */

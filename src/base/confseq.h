@@ -64,6 +64,10 @@ struct confseq confseq_of(double q, double sigma, double units, double alpha);
 /* The first unit only sets the mean. A value that is not a number is ignored. */
 void confseq_add(struct confseq *c, bool treatment, int stratum, double x);
 
+/* Adds what another process has seen of the same comparison: the sums of the Y, in any order of the units,
+ * because each Y has its mean whatever was seen before. The strata stay those of `to`. */
+void confseq_merge(struct confseq *to, const struct confseq *from);
+
 struct confseq_interval {
     double mean, lo, hi; /* treatment minus control; lo and hi infinite: too few units */
 };
@@ -72,6 +76,11 @@ struct confseq_interval confseq_at(const struct confseq *c, double alpha);
 /* About as many units in all, of both groups, until the interval is as narrow as +-width, if the variance
  * stays; INFINITY: never, or not known. */
 double confseq_units(const struct confseq *c, double width, double alpha);
+
+/* Units of both groups that a single look needs, to leave out 0 at the level 0.05 with probability 0.8 when
+ * it knows the difference and the deviations of control and treatment; INFINITY: the difference is 0. What
+ * a confidence sequence needs is measured by `abrd lab trial`, in units of this. */
+double confseq_fixed(double q, const double deviation[2], double difference);
 
 /* share (groups): positive; they are divided by their sum. */
 double confseq_log_evidence(const uint64_t *count, const double *share, int groups);

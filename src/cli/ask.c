@@ -9,7 +9,7 @@
 
 #include "cli/serve_options.h"
 
-static const long ASK_TIMEOUT_MS = 30000;
+static const long ASK_TIMEOUT_S = 30;
 static const size_t ASK_MOST = (size_t)16 << 20;
 
 struct heard {
@@ -81,7 +81,8 @@ int ask(char **answer, const struct ask_cfg *cfg, const char *method, const char
     curl_easy_setopt(curl, CURLOPT_PROTOCOLS_STR, "http,https");
     curl_easy_setopt(curl, CURLOPT_PROXY, "");
     curl_easy_setopt(curl, CURLOPT_NOSIGNAL, 1L);
-    curl_easy_setopt(curl, CURLOPT_TIMEOUT_MS, ASK_TIMEOUT_MS);
+    curl_easy_setopt(curl, CURLOPT_TIMEOUT,
+                     cfg->timeout_s ? (long)cfg->timeout_s : ASK_TIMEOUT_S);
     curl_easy_setopt(curl, CURLOPT_HTTPHEADER, headers);
     curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, ask_receive);
     curl_easy_setopt(curl, CURLOPT_WRITEDATA, &heard);

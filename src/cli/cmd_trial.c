@@ -7,6 +7,8 @@
 #include "cli/opt.h"
 #include "cli/out.h"
 #include "cli/page.h"
+#include "cli/trial_plan.h"
+#include "serve/session/labels.h"
 
 #include <jansson.h>
 #include <math.h>
@@ -17,7 +19,7 @@
 /* ------------------------------------------------------------------------------ CSV */
 
 /* Rows of the daemon's CSV, whose cells have no quotes. */
-enum { CELLS = 16 };
+enum { CELLS = 16, ASK_PATH = 512 };
 
 struct csv {
     char *text;
@@ -111,6 +113,12 @@ static void say_verdict(char out[48], const struct csv *c, int row)
 
 static void show_flow(struct out *o, const struct csv *flow)
 {
+    const char *labels = csv_cell(flow, 1, "labels");
+    double nodes = csv_number(flow, 1, "nodes");
+    if (*labels)
+        out_say(o, "sessions with %s, as this daemon's store has them", labels);
+    else if (nodes > 1)
+        out_say(o, "sessions of %.0f nodes", nodes);
     out_say(o, "trial %s, %s; shares %s", csv_cell(flow, 1, "trial"),
             csv_cell(flow, 1, "phase"), csv_cell(flow, 1, "shares"));
     for (int i = 1; i < flow->n; i++)
@@ -129,7 +137,6 @@ static void show_rows(struct out *o, const struct csv *c, bool networks)
     for (int i = 1; i < c->n; i++) {
         const char *network = csv_cell(c, i, "network");
         char verdict[48];
-        int digits = kind_of(csv_cell(c, i, "figure"))->digits;
         if (!networks && strcmp(network, "all")) continue;
         say_verdict(verdict, c, i);
         out_row(o);
@@ -137,10 +144,10 @@ static void show_rows(struct out *o, const struct csv *c, bool networks)
         if (networks) out_text(o, "network", network);
         out_text(o, "figure", csv_cell(c, i, "figure"));
         out_int(o, "sessions", (int64_t)csv_number(c, i, "sessions"));
-        out_real(o, "mean", csv_number(c, i, "mean"), digits);
-        out_real(o, "difference", csv_number(c, i, "difference"), digits);
-        out_real(o, "lo", csv_number(c, i, "lo"), digits);
-        out_real(o, "hi", csv_number(c, i, "hi"), digits);
+        out_real(o, "mean", csv_number(c, i, "mean"), OUT_SHORT);
+        out_real(o, "difference", csv_number(c, i, "difference"), OUT_SHORT);
+        out_real(o, "lo", csv_number(c, i, "lo"), OUT_SHORT);
+        out_real(o, "hi", csv_number(c, i, "hi"), OUT_SHORT);
         out_text(o, "verdict", verdict);
     }
 }
@@ -236,11 +243,33 @@ static int show_page(const char *path, const struct csv *flow, const struct csv 
     struct report *r = page_new(path, title, e);
     if (!r) return e->code;
     report_param(r, "phase", "%s", csv_cell(flow, 1, "phase"));
+    if (*csv_cell(flow, 1, "labels"))
+        report_param(r, "labels", "%s", csv_cell(flow, 1, "labels"));
     page_flow(r, flow);
     page_figures(r, c);
     page_differences(r, c, flow);
     int rc = page_write(r, path, e);
     report_free(r);
+    return rc;
+}
+
+/* "/v1/trial?format=FORMAT", of sessions with these labels. Their characters need no escapes. */
+static void show_path(char out[ASK_PATH], const char *format,
+                      const struct field_list *labels)
+{
+    size_t n = (size_t)snprintf(out, ASK_PATH, "/v1/trial?format=%s", format);
+    for (int i = 0; i < labels->n && n < ASK_PATH; i++)
+        n += (size_t)snprintf(out + n, ASK_PATH - n, "%s%s",
+                              i ? "," : "&label=", labels->item[i]);
+}
+
+/* The daemon reads them again; here a wrong one gets the option's name. */
+static int show_labels(const struct field_list *labels, struct err *e)
+{
+    struct labels unused = {0};
+    int rc = 0;
+    for (int i = 0; i < labels->n && !rc; i++)
+        rc = labels_read(&unused, labels->item[i], "--label", e);
     return rc;
 }
 
@@ -250,10 +279,16 @@ static int trial_show(int argc, char **argv)
     struct out_cfg rows = {0};
     bool networks = false;
     const char *page = NULL, *data = NULL;
+    struct field_list labels = {0};
+    char path[ASK_PATH];
     const struct field opts[] = {
         ASK_OPTIONS(cfg),
         {"networks", NULL, "also by kind of network, as known before each session",
          FIELD_TO(networks)},
+        {"label", "KEY=VALUE,..",
+         "only sessions with all of these labels, for example device=tv; needs the "
+         "token",
+         FIELD_TO(labels)},
         {"report", "FILE", "write a page to FILE (.html, with .csv and .json beside it)",
          FIELD_TO(page)},
         {"data", "DATA",
@@ -272,7 +307,8 @@ static int trial_show(int argc, char **argv)
             "difference is arm minus control. Its 95 % interval holds at every look, so "
             "you\nmay look as often as you like.",
         .opts = opts,
-        .example = "abrd trial show\nabrd trial show --report trial.html --networks"};
+        .example = "abrd trial show\nabrd trial show --report trial.html --networks\n"
+                   "abrd trial show --label device=tv,app=web --token-file token"};
     int at = opt_parse(&cmd, argc, argv);
     if (at < 0) return opt_status(at);
     int short_of = data ? cmd_blas("trial show", pool_cpus()) : 0;
@@ -280,15 +316,19 @@ static int trial_show(int argc, char **argv)
     struct err e = {0};
     struct csv flow = {0}, figures = {0};
     struct out *o = out_new(&rows, &e);
-    int rc = o ? csv_ask(&flow, &cfg, "/v1/trial?format=flow", &e) : e.code;
-    if (!rc) rc = csv_ask(&figures, &cfg, "/v1/trial?format=csv", &e);
+    int rc = o ? show_labels(&labels, &e) : e.code;
+    show_path(path, "flow", &labels);
+    if (!rc) rc = csv_ask(&flow, &cfg, path, &e);
+    show_path(path, "csv", &labels);
+    if (!rc) rc = csv_ask(&figures, &cfg, path, &e);
     if (!rc) {
         show_flow(o, &flow);
         show_rows(o, &figures, networks);
         rc = out_finish(o, &e);
     }
     if (!rc && page) rc = show_page(page, &flow, &figures, &e);
-    if (!rc && data) rc = eval_recorded_trial(o, data, csv_cell(&flow, 1, "trial"), &e);
+    if (!rc && data)
+        rc = eval_recorded_trial(o, data, csv_cell(&flow, 1, "trial"), &labels, &e);
     csv_free(&flow);
     csv_free(&figures);
     out_free(o);
@@ -411,6 +451,7 @@ static int trial_rollback(int argc, char **argv)
 /* ------------------------------------------------------------------------------ all */
 
 static const struct cmd_sub trial_commands[] = {
+    {"plan", "sessions that a trial needs to tell a difference", trial_plan_cmd},
     {"show", "sessions, figures and differences of the trial", trial_show},
     {"start", "begin a trial", trial_begin},
     {"promote", "let an arm decide for all", trial_promote},

@@ -92,6 +92,7 @@ struct load {
     const struct recordings_cfg *cfg;
     const struct store *store;
     double since, until;
+    struct labels labels;
     int n, cap;
     struct wanted *wanted; /* (n) owned */
     double newest;         /* opening of the newest session of a trial */
@@ -113,6 +114,8 @@ static int load_filters(struct load *l, struct err *e)
     }
     int rc = c->since ? read_time(&l->since, c->since, "--since", e) : 0;
     if (!rc && c->until) rc = read_time(&l->until, c->until, "--until", e);
+    for (int i = 0; i < c->labels.n && !rc; i++)
+        rc = labels_read(&l->labels, c->labels.item[i], "--label", e);
     return rc;
 }
 
@@ -123,6 +126,7 @@ static bool load_wants(const struct load *l, const struct track_row *row)
     if (row->opened_at < l->since || row->opened_at >= l->until) return false;
     if (c->content && strcmp(c->content, row->content_id)) return false;
     if (!list_has(&c->profiles, row->profile)) return false;
+    if (!labels_fit(&row->labels, &l->labels)) return false;
     if (c->arms.n && (!of_trial || !list_has(&c->arms, row->arm.name))) return false;
     return !c->networks.n ||
            (row->arm.trial[0] &&
@@ -367,6 +371,38 @@ void recordings_free(struct recordings *s)
     free(s->at);
     free(s->profile);
     *s = (struct recordings){.n = 0};
+}
+
+/* ---- figures of all sessions ---- */
+
+static int see_figures(void *ctx, const struct track_row *row, struct err *e)
+{
+    (void)e;
+    struct compare_ended ended = trial_ended_of(row);
+    if (row->closed) compare_end(ctx, 0, 0, &ended);
+    return 0;
+}
+
+int recordings_figures(struct compare_cell out[COMPARE_FIGURES], const char *data,
+                       struct err *e)
+{
+    char path[PATH_BYTES];
+    struct store store = {0};
+    struct compare *all = malloc(sizeof *all);
+    if (!all) return err_set(e, ERR_MEMORY, "no memory for the sessions' figures");
+    struct compare_cfg cfg = compare_cfg_default();
+    cfg.arms = 2;
+    cfg.share[0] = cfg.share[1] = .5;
+    compare_init(all, &cfg);
+    int rc = data_path(path, data, "abrd.db", e);
+    if (!rc) rc = store_sqlite_read(&store, path, e);
+    if (!rc) rc = store_sqlite_sessions(&store, see_figures, all, e);
+    if (!rc && !compare_analysed(&all->arm[0]))
+        rc = err_field(e, ERR_ABSENT, data, "has no session that ended");
+    if (!rc) memcpy(out, all->arm[0].cell[0], sizeof all->arm[0].cell[0]);
+    if (store.free) store.free(store.self);
+    free(all);
+    return rc;
 }
 
 /* ---- for people ---- */

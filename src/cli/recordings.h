@@ -14,6 +14,7 @@
 #ifndef CLI_RECORDINGS_H
 #define CLI_RECORDINGS_H
 
+#include "abr/compare.h"
 #include "abr/recorded/recorded.h"
 #include "base/field.h"
 #include "serve/session/service.h"
@@ -22,7 +23,7 @@ struct out;
 
 struct recordings_cfg {
     const char *data; /* folder, or its abrd.db */
-    struct field_list profiles, arms, networks, decides;
+    struct field_list profiles, arms, networks, labels, decides;
     const char *trial, *since, *until, *content;
     double rtt_ms;
     int least, max;
@@ -36,6 +37,9 @@ struct recordings_cfg {
          "sessions of these kinds of network, as known before a trial's session: "       \
          "unknown, slow, middle, fast",                                                  \
          FIELD_TO((c).networks), .group = "recorded sessions"},                          \
+        {"label", "KEY=VALUE,..",                                                        \
+         "sessions with all of these labels, for example device=tv",                     \
+         FIELD_TO((c).labels), .group = "recorded sessions"},                            \
         {"since", "TIME",                                                                \
          "sessions that opened then or later: 2026-11-01, 2026-11-01T18:00 (UTC) or "    \
          "seconds since 1970",                                                           \
@@ -87,6 +91,11 @@ void recordings_say(struct out *o, const struct recordings *s, const char *data)
 /* The policy that DATA's daemon published last, as algo.h reads it; the shipped one if there is none, which
  * is not what a daemon with --policy FILE decides with; "" if that is not here either. */
 void recordings_published(char *out, size_t size, const char *data);
+
+/* The clipped values of all sessions of DATA that ended, as a trial counts them (abr/compare.h). ERR_ABSENT:
+ * there is none. */
+int recordings_figures(struct compare_cell out[COMPARE_FIGURES], const char *data,
+                       struct err *e) __attribute__((warn_unused_result));
 
 /* The audience's own mix, one row for each kind of session that occurs: ladder, length of chunks, buffer,
  * profile, arm, with their numbers; as CSV. */

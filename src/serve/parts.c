@@ -56,13 +56,16 @@ _Static_assert(sizeof parts_table / sizeof *parts_table <= PARTS_MAX + 1, "PARTS
 
 #ifndef WITHOUT_CLUSTER
 /* Data that parts share with other nodes, in the order in which the turns serve it. */
-extern const struct guest added_guest, slot_guest;
+extern const struct guest added_guest, slot_guest, trial_guest;
 const struct guest *const parts_guests[] = {
 #ifndef WITHOUT_ADDED
     &added_guest,
 #endif
 #ifndef WITHOUT_HINTLESS
     &slot_guest,
+#endif
+#ifndef WITHOUT_TRIAL
+    &trial_guest,
 #endif
     NULL};
 #endif

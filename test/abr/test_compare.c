@@ -74,21 +74,26 @@ TEST(kinds_of_network)
     ck_assert_int_eq(compare_network(15000), 3);
 }
 
-/* n sessions each, with stall ratios around the given ones. */
+/* A session of each arm, with stall ratios around the given ones. */
+static void play_one(int i, const double *stall)
+{
+    for (int a = 0; a < c.cfg.arms; a++) {
+        double u = rng_uniform_at(1, (uint64_t)i, (uint64_t)a);
+        struct compare_ended e = {.started = true,
+                                  .startup_s = 1 + u,
+                                  .stall_s = 100 * stall[a] * (u < .5 ? 2 : 0),
+                                  .played_s = 100,
+                                  .points = 800,
+                                  .chunks = 10};
+        compare_assign(&c, a, COMPARE_COUNTED);
+        compare_end(&c, a, i % 4, &e);
+    }
+}
+
 static void play(int n, const double *stall)
 {
     for (int i = 0; i < n; i++)
-        for (int a = 0; a < c.cfg.arms; a++) {
-            double u = rng_uniform_at(1, (uint64_t)i, (uint64_t)a);
-            struct compare_ended e = {.started = true,
-                                      .startup_s = 1 + u,
-                                      .stall_s = 100 * stall[a] * (u < .5 ? 2 : 0),
-                                      .played_s = 100,
-                                      .points = 800,
-                                      .chunks = 10};
-            compare_assign(&c, a, COMPARE_COUNTED);
-            compare_end(&c, a, i % 4, &e);
-        }
+        play_one(i, stall);
 }
 
 TEST(every_arm_is_compared_with_the_control)
@@ -136,6 +141,35 @@ TEST(missing_sessions_are_found)
     ck_assert(!compare_mismatch(&evidence, &c));
 }
 
+/* Sessions of two processes, each with means of its own, are those of one. */
+TEST(sums_of_two_processes_are_the_sum)
+{
+    static struct compare parts[2], one;
+    static const double STALL[] = {.002, .02};
+    begin(2, EQUAL);
+    play(400, STALL);
+    one = c;
+    for (int half = 0; half < 2; half++) {
+        begin(2, EQUAL);
+        for (int i = half * 200; i < half * 200 + 200; i++)
+            play_one(i, STALL);
+        parts[half] = c;
+    }
+    compare_merge(&parts[0], &parts[1]);
+    ck_assert_uint_eq(parts[0].arm[1].counted, 400);
+    ck_assert_uint_eq(compare_analysed(&parts[0].arm[0]), 400);
+    for (int f = 0; f < COMPARE_FIGURES; f++) {
+        ck_assert_double_eq_tol(compare_mean(&parts[0].arm[1].cell[0][f]),
+                                compare_mean(&one.arm[1].cell[0][f]), 1e-9);
+        struct confseq_interval x = compare_diff(&parts[0], 1, 0, f),
+                                y = compare_diff(&one, 1, 0, f);
+        double wide = y.hi - y.lo;
+        ck_assert_double_eq_tol(x.mean, y.mean, .1 * wide);
+        ck_assert_double_eq_tol(x.hi - x.lo, wide, .05 * wide);
+    }
+    ck_assert_int_eq(compare_worse(&parts[0], 1), COMPARE_STALL_RATIO);
+}
+
 SUITE(abr_compare, a_session_becomes_its_figures, the_flow_adds_up, kinds_of_network,
       every_arm_is_compared_with_the_control, a_margin_delays_the_guard_rail,
-      missing_sessions_are_found);
+      missing_sessions_are_found, sums_of_two_processes_are_the_sum);

@@ -70,13 +70,14 @@ TEST(filters)
 {
     struct recordings s;
     static const struct {
-        const char *profile, *arm, *network, *since, *until, *content;
+        const char *profile, *arm, *network, *since, *until, *content, *label;
     } rows[] = {{.profile = "news"},
                 {.arm = "old"},
                 {.network = "slow"},
                 {.since = "1700000600"}, /* 1.7e9 + 60 i: from session 10 on */
                 {.until = "2023-11-14T22:23:20"},
                 {.content = "film-1"},
+                {.label = "device=tv"},
                 {.profile = "news", .content = "film-1"}};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         struct recordings_cfg cfg = recordings_cfg_default();
@@ -86,6 +87,7 @@ TEST(filters)
         if (rows[i].arm) cfg.arms = (struct field_list){1, {(char *)rows[i].arm}};
         if (rows[i].network)
             cfg.networks = (struct field_list){1, {(char *)rows[i].network}};
+        if (rows[i].label) cfg.labels = (struct field_list){1, {(char *)rows[i].label}};
         cfg.since = rows[i].since;
         cfg.until = rows[i].until;
         cfg.content = rows[i].content;
@@ -99,6 +101,7 @@ TEST(filters)
             if (rows[i].profile) ck_assert_str_eq(s.profile[k], rows[i].profile);
             if (rows[i].arm) ck_assert_str_eq(s.arm[s.at[k].arm].name, rows[i].arm);
             if (rows[i].network) ck_assert_int_eq(place % 3, 0);
+            if (rows[i].label) ck_assert_int_eq(place % 2, 1);
             if (rows[i].since) ck_assert_int_ge(place, 10);
             if (rows[i].until) ck_assert_int_lt(place, 10);
             if (rows[i].content) ck_assert_int_eq(place % 3, 1);
@@ -119,6 +122,12 @@ TEST(filters)
     cfg.data = dir;
     cfg.networks = (struct field_list){1, {(char *)"quick"}};
     ck_assert_int_eq(recordings_load(&s, &cfg, &e), ERR_INVALID);
+    e = (struct err){0};
+    cfg = recordings_cfg_default();
+    cfg.data = dir;
+    cfg.labels = (struct field_list){1, {(char *)"colour=red"}};
+    ck_assert_int_eq(recordings_load(&s, &cfg, &e), ERR_INVALID);
+    ck_assert_str_eq(e.field, "--label");
 }
 
 TEST(the_plan_says_what_arms_decide)

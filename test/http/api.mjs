@@ -526,6 +526,11 @@ await test('pages do not lead out of their folder', async () => {
     }
 });
 
+await test('sessions are deleted (forget.mjs says which)', async () => {
+    await call(400, 'DELETE', '/v1/sessions', {}, { colour: 'red' });
+    await call(200, 'DELETE', '/v1/sessions', {}, { labels: { tenant: 'nobody' } });
+});
+
 await test('every operation and nearly every answer of the description was met', () => {
     // what needs a token, a foreign origin, a full table or a stopping daemon is in limits.mjs,
     // life.mjs and the unit tests; what orders the learner is in gates.mjs, a trial in trial.mjs; of other
@@ -542,7 +547,8 @@ await test('every operation and nearly every answer of the description was met',
     const allowed = ['get /{page} 308', 'get /v1/events 200', 'get /v1/events 400', 'get /demo/{link}/{viewer}/{file} 200',
         'get /demo/{link}/{viewer}/{file} 206', 'get /demo/{link}/{viewer}/{file} 416',
         'get /demo/links 404', 'put /demo/{link}/{viewer}/{file} 413', 'post /v1/sessions/{id}/decisions 413',
-        'post /v1/sessions/{id}/rewards 413', 'post /v1/sessions/{id}/abandon 413', 'post /v1/decide 413', 'put /v1/profiles/{name} 413'];
+        'post /v1/sessions/{id}/rewards 413', 'post /v1/sessions/{id}/abandon 413', 'post /v1/decide 413', 'put /v1/profiles/{name} 413',
+        'delete /v1/sessions 413'];
     assert.deepEqual(missing.filter(m => !allowed.includes(m)), []);
 });
 

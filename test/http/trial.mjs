@@ -2,7 +2,7 @@
 // the middle of it.
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
-import { existsSync, mkdtempSync, readFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
 import { ABRD, Daemon, done, folder, test } from './lib/daemon.mjs';
@@ -142,7 +142,7 @@ await test('a guard rail stops a bad arm; promotion and rollback', async () => {
     assert.match(headers.get('content-type'), /^text\/csv/);
     const lines = text.trim().split('\r\n');
     assert.equal(lines.length, 1 + 2 * 5 * 6);
-    assert.ok(lines.every(l => l.split(',').length === 12));
+    assert.ok(lines.every(l => l.split(',').length === 13));
     assert.match((await d.call('GET', '/v1/trial?format=flow')).text, /guard,runs,bad,rate,,0.5,stopped: stall_ratio,/);
 
     assert.equal((await d.call('POST', '/v1/trial/promote', { arm: 'none' })).status, 404);
@@ -173,6 +173,43 @@ await test('abrd trial: start, show, promote, rollback', async () => {
     assert.match(run('show'), /new \(abrd, promoted\)/);
     assert.match(run('rollback'), /rolled back/);
     assert.throws(() => run('promote', 'none'), /no arm 'none'/);
+});
+
+await test('the report of sessions with labels', async () => {
+    const where = data();
+    const d = await start('--data', where, '--trial', 'spring', '--trial-arms', 'old:0.5:player, new:0.5:abrd');
+    const labels = i => ({ labels: { device: i % 4 ? 'tv' : 'phone', app: i % 2 ? 'web' : 'native' } });
+    const opened = await sessions(d, 80, (i, { session }) => watch(d, session, 2, 0), labels);
+    await ok(d, 'GET', `/v1/sessions/${opened.at(-1).session}`); // waits for the store
+    const analysed = r => r.arms.reduce((n, a) => n + a.analysed, 0);
+    const answer = await d.call('GET', '/v1/trial?label=device=tv');
+    answerFits('GET', '/v1/trial', answer);
+    assert.deepEqual([analysed(answer.json), answer.json.labels], [60, { device: 'tv' }]);
+    assert.equal(analysed(await ok(d, 'GET', '/v1/trial?label=device%3Dtv,app=web')), 40);
+    assert.equal(analysed(await ok(d, 'GET', '/v1/trial?label=device=watch')), 0);
+    const whole = await report(d);
+    assert.deepEqual([analysed(whole), whole.labels, whole.nodes], [80, undefined, 1]);
+    const { text } = await d.call('GET', '/v1/trial?format=csv&label=device=phone,app=native');
+    assert.match(text, /\r\nspring,new,all,startup,\d+,.*,device=phone;app=native\r\n/);
+    for (const [label, says] of [['colour=red', /colour=red.*device, cdn/], ['device=smart%20tv', /device/],
+        ['device=tv,device=tv', /given twice/], ['tv', /KEY=VALUE/]]) {
+        const r = await d.call('GET', `/v1/trial?label=${label}`);
+        assert.deepEqual([r.status, r.json.field], [400, 'label']);
+        assert.match(r.json.detail, says);
+    }
+    const run = (...words) => execFileSync(ABRD, words, { encoding: 'utf8', stdio: 'pipe' });
+    assert.match(run('trial', 'show', '--url', d.url, '--label', 'device=tv'), /sessions with device=tv, .*[\s\S]*analysed/);
+    assert.throws(() => run('trial', 'show', '--url', d.url, '--label', 'colour=red'), /--label: 'colour=red'/);
+    const used = run('eval', '--sessions', where, '--policy', 'rate', '--label', 'device=phone', '--least', '1');
+    assert.match(used, /80 sessions, 20 used, 60 left out by the filters/);
+
+    const token = join(data(), 'token');
+    writeFileSync(token, '0123456789abcdef0123456789abcdef\n', { mode: 0o600 });
+    const closed = await start('--trial', 'spring', '--trial-arms', ARMS, '--admin-token-file', token);
+    assert.equal((await closed.call('GET', '/v1/trial?label=device=tv')).status, 401);
+    const without = await closed.call('GET', '/v1/trial?label=device=tv', undefined,
+        { Authorization: 'Bearer 0123456789abcdef0123456789abcdef' });
+    assert.deepEqual([without.status, without.json.field], [409, 'label']); // nothing is stored
 });
 
 done();

@@ -17,7 +17,7 @@ layers=(base nn policy learn abr embed report lab serve cli)
 # layer.
 declare -A home=(
     [cblas.h]="src/nn/blas.c"
-    [jansson.h]="src/learn/ckpt src/learn/safetensors src/base/json_text src/abr/traces/trace.c src/abr/manifests/video.c src/report/report.c src/serve/wire/wire src/cli/out.c src/cli/ask.c src/cli/cmd_trial.c src/cli/emulate/backend_remote.c"
+    [jansson.h]="src/learn/ckpt src/learn/safetensors src/base/json_text src/abr/traces/trace.c src/abr/manifests/video.c src/report/report.c src/serve/wire/wire src/cli/out.c src/cli/ask.c src/cli/cmd_trial.c src/cli/serve/cmd_forget.c src/cli/emulate/backend_remote.c"
     [expat.h]="src/abr/manifests/mpd.c"
     [microhttpd.h]="src/serve/http/http"
     [sqlite3.h]="src/serve/store/store_sqlite"

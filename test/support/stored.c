@@ -30,6 +30,7 @@ static struct store_rec row_of(const struct stored_cfg *c, int i, int arm,
                               .qoe = profile->qoe};
     snprintf(row->profile, sizeof row->profile, "%s", profile->name);
     snprintf(row->content_id, sizeof row->content_id, "film-%d", i % 3);
+    strcpy(row->labels.value[LABELS_DEVICE], i % 2 ? "tv" : "phone");
     memcpy(row->ladder_kbps, v->ladder_kbps, sizeof row->ladder_kbps);
     memcpy(row->points, v->level_points, sizeof row->points);
     if (!c->trial) return r;

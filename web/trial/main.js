@@ -33,7 +33,7 @@ function showState(r) {
     const words = { runs: 'runs', promoted: 'an arm is promoted: it decides for all', ended: 'has ended' };
     text($('h-state'), `Trial ${r.name}`);
     text($('phase'), `It ${words[r.phase] ?? r.phase}. It began on ${new Date(r.started_at * 1000).toISOString().slice(0, 16).replace('T', ' ')} UTC.`
-        .replace('It an arm', 'An arm'));
+        .replace('It an arm', 'An arm') + (r.nodes > 1 ? ` Sessions of ${r.nodes} nodes.` : ''));
     const alerts = r.arms.filter(a => a.stopped_by).map(a =>
         `A guard rail stopped ${a.name}: ${a.stopped_by.replaceAll('_', ' ')} is surely worse than the control's.`);
     if (r.shares_mismatch) alerts.push('The arms\' shares did not come out as planned: something loses sessions of one arm.');
@@ -47,8 +47,8 @@ const box = (kind, label, n) => el('p', { class: `box ${kind}` }, `${label} `, e
 function showFlow({ arms }) {
     $('assigned').replaceChildren('Assigned ', el('b', {}, number(arms.reduce((n, a) => n + a.assigned, 0))));
     $('flow-arms').replaceChildren(...arms.map(a => el('div', { class: 'arm', 'data-arm': a.name },
-        el('p', { class: 'box' }, el('b', {}, a.name), el('br'), `${a.decides}${a.profile ? ` @${a.profile}` : ''}, ${number(a.share * 100)} %`,
-            el('br'), a.promoted ? 'promoted' : a.stopped_by ? 'stopped' : a.control ? 'control' : 'arm'),
+        el('p', { class: a.stopped_by ? 'box stopped' : 'box' }, el('b', {}, a.name), el('br'), `${a.decides}${a.profile ? ` @${a.profile}` : ''}, ${number(a.share * 100)} %`,
+            el('br'), a.promoted ? 'promoted' : a.stopped_by ? `stopped: ${a.stopped_by.replaceAll('_', ' ')}` : a.control ? 'control' : 'arm'),
         box('', 'Assigned', a.assigned),
         el('p', { class: 'box out' }, 'Not analysed', ...[['again', a.again], ['fell back', a.fell_back], ['empty', a.empty],
             ['running', a.running]].flatMap(([label, n]) => [el('br'), `${label} `, el('b', {}, number(n))])),

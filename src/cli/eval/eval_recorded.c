@@ -343,7 +343,8 @@ static int play_arms(struct eval_row *rows, int *n, const struct recordings *s,
     return rc;
 }
 
-int eval_recorded_trial(struct out *o, const char *data, const char *trial, struct err *e)
+int eval_recorded_trial(struct out *o, const char *data, const char *trial,
+                        const struct field_list *labels, struct err *e)
 {
     struct recordings s;
     struct recordings_cfg cfg = recordings_cfg_default();
@@ -351,6 +352,7 @@ int eval_recorded_trial(struct out *o, const char *data, const char *trial, stru
     int n = 0;
     cfg.data = data;
     cfg.trial = trial;
+    cfg.labels = *labels;
     int rc = recordings_load(&s, &cfg, e);
     if (rc) return rc;
     struct eval_session *sessions = eval_recorded_sessions(&s, false, e);

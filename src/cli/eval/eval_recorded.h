@@ -48,8 +48,9 @@ void eval_recorded_say(const struct eval_recorded *r, struct out *o);
 void eval_recorded_free(struct eval_recorded *r);
 
 /* Predicted against observed differences of the arms that ran, as lines for people. trial NULL: as
- * recordings.h finds it. */
-int eval_recorded_trial(struct out *o, const char *data, const char *trial, struct err *e)
+ * recordings.h finds it. labels: of the sessions that are used, as --label. */
+int eval_recorded_trial(struct out *o, const char *data, const char *trial,
+                        const struct field_list *labels, struct err *e)
     __attribute__((warn_unused_result));
 
 #endif

@@ -145,11 +145,7 @@ void trial_sim_truth(struct trial_sim_truth *out, const struct trial_sim_cfg *c)
 
 double trial_sim_fixed(const struct trial_sim_truth *t, double share, int figure)
 {
-    static const double Z = 1.959964 + 0.841621; /* two-sided 0.05; power 0.8 */
-    const double *s = t->deviation[figure];
-    double d = t->difference[figure];
-    double each = s[0] * s[0] / (1 - share) + s[1] * s[1] / share;
-    return d * d > 0 ? ceil(each * Z * Z / (d * d)) : (double)INFINITY;
+    return confseq_fixed(share, t->deviation[figure], t->difference[figure]);
 }
 
 static void look(struct trial_sim *out, const struct compare *all,

@@ -16,6 +16,9 @@ static const char *const NAME[ENVELOPE_KINDS] = {
     [ENVELOPE_SLOTS] = "the log of slots",
     [ENVELOPE_ADDED] = "the list of added profiles",
     [ENVELOPE_GROWTH] = "an added profile's experts",
+    [ENVELOPE_TRIAL] = "the trial of all nodes",
+    [ENVELOPE_TALLY] = "a node's counts of the trial",
+    [ENVELOPE_UNITS] = "a node's viewers of the trial",
 };
 
 const char *envelope_name(enum envelope_kind kind)

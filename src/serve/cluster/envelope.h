@@ -32,6 +32,9 @@ enum envelope_kind {
     ENVELOPE_SLOTS,     /* results of the merge's slots (slot_log.h) */
     ENVELOPE_ADDED,     /* the list of added profiles (added_wire.h) */
     ENVELOPE_GROWTH,    /* a piece of one profile's experts */
+    ENVELOPE_TRIAL,     /* the trial of all nodes (serve/trial/trial_wire.h) */
+    ENVELOPE_TALLY,     /* what one node counted in it */
+    ENVELOPE_UNITS,     /* hashes of the viewers that it counted */
     ENVELOPE_KINDS,
 };
 

@@ -10,6 +10,7 @@
 
 const struct route api_routes[] = {
     {HTTP_POST, "/v1/sessions", ROUTE_OPENS, api_session_open},
+    {HTTP_DELETE, "/v1/sessions", ROUTE_AUTH, api_sessions_forget},
     {HTTP_POST, "/v1/sessions/{id}/decisions", ROUTE_SESSION, api_session_ask},
     {HTTP_POST, "/v1/sessions/{id}/abandon", ROUTE_SESSION, api_session_abandon},
     {HTTP_POST, "/v1/sessions/{id}/rewards", ROUTE_SESSION, api_session_reward},
@@ -104,6 +105,18 @@ void api_json(struct api *a, struct reply *r, int status)
     } else {
         reply_copy(r, status, "application/json", a->out.at, a->out.n);
     }
+}
+
+void api_job(struct api *a, struct reply *r, void (*run)(void *self), void *self)
+{
+    struct err e = {0};
+    void *job = jobs_begin(
+        a->shared->jobs,
+        &(struct jobs_work){.run = run, .free = free, .self = self, .bell = a->bell}, &e);
+    if (job)
+        reply_wait(r, &(struct reply_wait){jobs_ready, jobs_drop, job});
+    else
+        reply_err(r, &e);
 }
 
 int api_profile(struct profile *out, struct api *a, const char *name, struct err *e)

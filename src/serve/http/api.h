@@ -116,6 +116,9 @@ bool api_too_often(struct reply *r, double wait_s, const char *what);
  * sessions stay out of the log; without a route, the path of the request. */
 void api_error(struct api *a, const struct http_request *q, const char *path,
                struct reply *r, double now_s);
+/* Has the jobs' thread call run(self), and the handler answer then (q->waited). self is taken: free() frees
+ * it. */
+void api_job(struct api *a, struct reply *r, void (*run)(void *self), void *self);
 /* The profile named `name`; without a name, the default profile. */
 int api_profile(struct profile *out, struct api *a, const char *name, struct err *e)
     __attribute__((warn_unused_result));
@@ -135,6 +138,7 @@ API_HANDLER(api_session_abandon);
 API_HANDLER(api_session_reward);
 API_HANDLER(api_session_get);
 API_HANDLER(api_session_close);
+API_HANDLER(api_sessions_forget);
 API_HANDLER(api_decide);
 API_HANDLER(api_profile_list);
 API_HANDLER(api_profile_get);

@@ -76,7 +76,6 @@ static void change_run(void *self)
 static void change_begin(struct api *a, const struct profile *p, bool deletes,
                          struct reply *r)
 {
-    struct err e = {0};
     struct profile_change *c = malloc(sizeof *c);
     if (!c) {
         reply_fail(r, 503, "", "no memory for a change");
@@ -84,14 +83,7 @@ static void change_begin(struct api *a, const struct profile *p, bool deletes,
     }
     *c = (struct profile_change){
         .service = a->shared->service, .profile = *p, .deletes = deletes};
-    void *job = jobs_begin(
-        a->shared->jobs,
-        &(struct jobs_work){.run = change_run, .free = free, .self = c, .bell = a->bell},
-        &e);
-    if (job)
-        reply_wait(r, &(struct reply_wait){jobs_ready, jobs_drop, job});
-    else
-        reply_err(r, &e);
+    api_job(a, r, change_run, c);
 }
 
 /* The result of a change as the answer. */

@@ -2,6 +2,7 @@
 
 #include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/text.h"
@@ -210,4 +211,56 @@ void api_session_close(struct api *a, const struct http_request *q,
     } else {
         reply_empty(r, 204);
     }
+}
+
+/* ---- deleting sessions ---- */
+
+struct forget_job {
+    struct service *service;
+    struct wire_forget what;
+    struct forget_stats stats;
+    int rc;
+    struct err e;
+};
+
+static void forget_run(void *self)
+{
+    struct forget_job *f = self;
+    f->rc =
+        service_forget(&f->stats, f->service, &f->what.choice, f->what.dry_run, &f->e);
+}
+
+static void forget_begin(struct api *a, const struct http_request *q, struct reply *r)
+{
+    struct err e = {0};
+    struct forget_job *f = calloc(1, sizeof *f);
+    if (!f) {
+        reply_fail(r, 503, "", "no memory to delete sessions");
+    } else if (wire_forget(&f->what, q->body, q->n_body, &e)) {
+        free(f);
+        reply_err(r, &e);
+    } else {
+        f->service = a->shared->service;
+        api_job(a, r, forget_run, f);
+    }
+}
+
+void api_sessions_forget(struct api *a, const struct http_request *q,
+                         const struct route_params *p, struct reply *r)
+{
+    (void)p;
+    if (!q->waited) {
+        forget_begin(a, q, r);
+        return;
+    }
+    const struct forget_job *f = jobs_result(q->waited);
+    if (!f) {
+        reply_fail(r, 503, "", "the daemon is stopping");
+    } else if (f->rc) {
+        reply_err(r, &f->e);
+    } else {
+        wire_put_forgotten(&a->out, &f->stats, f->what.dry_run);
+        api_json(a, r, 200);
+    }
+    jobs_drop(q->waited);
 }

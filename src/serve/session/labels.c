@@ -58,8 +58,19 @@ bool labels_fit(const struct labels *l, const struct labels *filter)
     return true;
 }
 
-int labels_read(struct labels *filter, const char *text, const char *option,
-                struct err *e)
+size_t labels_text(char out[LABELS_TEXT], const struct labels *l)
+{
+    size_t n = 0;
+    out[0] = '\0';
+    for (int k = 0; k < LABELS_KEYS; k++)
+        if (l->value[k][0])
+            n += (size_t)snprintf(out + n, LABELS_TEXT - n, "%s%s=%s", n ? ";" : "",
+                                  labels_keys[k], l->value[k]);
+    return n;
+}
+
+static int read_one(struct labels *filter, const char *text, const char *option,
+                    struct err *e)
 {
     char key[16];
     const char *sign = strchr(text, '=');
@@ -82,4 +93,19 @@ int labels_read(struct labels *filter, const char *text, const char *option,
         return err_field(e, ERR_INVALID, option, "%s is given twice", labels_keys[k]);
     strcpy(filter->value[k], sign + 1);
     return 0;
+}
+
+int labels_read(struct labels *filter, const char *text, const char *option,
+                struct err *e)
+{
+    int rc = 0;
+    for (const char *at = text; at && !rc;) {
+        char one[LABELS_VALUE + 48];
+        const char *comma = strchr(at, ',');
+        size_t n = comma ? (size_t)(comma - at) : strlen(at);
+        snprintf(one, sizeof one, "%.*s", n < sizeof one ? (int)n : (int)sizeof one, at);
+        rc = read_one(filter, one, option, e);
+        at = comma ? comma + 1 : NULL;
+    }
+    return rc;
 }

@@ -14,6 +14,7 @@
 #include "base/err.h"
 
 #include <stdbool.h>
+#include <stddef.h>
 
 enum labels_key {
     LABELS_DEVICE,
@@ -45,9 +46,12 @@ int labels_check_value(enum labels_key key, const char *value, const char *prefi
                        struct err *e) __attribute__((warn_unused_result));
 
 bool labels_none(const struct labels *l);
+/* "device=tv;cdn=a", keys in their order; "": none. Returns the length. */
+#define LABELS_TEXT (LABELS_KEYS * (LABELS_VALUE + 12))
+size_t labels_text(char out[LABELS_TEXT], const struct labels *l);
 bool labels_fit(const struct labels *l, const struct labels *filter);
 
-/* Reads "device=tv" into the filter. e->field is `option`. */
+/* Reads "device=tv", or several with commas between, into the filter. e->field is `option`. */
 int labels_read(struct labels *filter, const char *text, const char *option,
                 struct err *e) __attribute__((warn_unused_result));
 

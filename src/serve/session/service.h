@@ -299,6 +299,17 @@ int service_reward(struct reward_out *out, struct service *s, const char *sessio
 int service_close(struct service *s, const char *session, const char *profile,
                   struct err *e) __attribute__((warn_unused_result));
 
+struct forget_choice;
+struct forget_stats;
+/* Deletes sessions from memory and store (store/forget.h); running ones are closed first. Their player gets
+ * ERR_ABSENT from then on. Nothing is written to the store until it is written anew, so requests may get
+ * ERR_FULL meanwhile. What stays, besides what forget.h lists, until the daemon starts again: their part of
+ * sums in memory (figures, a trial's counts). dry: only counts. It waits for the disk: not on an HTTP
+ * worker. */
+int service_forget(struct forget_stats *out, struct service *s,
+                   const struct forget_choice *choice, bool dry, struct err *e)
+    __attribute__((warn_unused_result));
+
 /* History of one session, live or stored. */
 struct history_step {
     int chunk, level, decided_level, expert;

@@ -452,6 +452,41 @@ int sessions_close(struct sessions *s, const uint8_t id[TRACK_ID], const char *p
     return rc;
 }
 
+static int find_in(uint8_t (*id)[TRACK_ID], int max, const struct queue *q,
+                   bool (*fits)(void *ctx, const struct track_row *row), void *ctx)
+{
+    int n = 0;
+    for (const struct entry *t = q->oldest; t && n < max; t = t->newer)
+        if (fits(ctx, &t->track.row)) memcpy(id[n++], t->track.row.id, TRACK_ID);
+    return n;
+}
+
+int sessions_find(uint8_t (*id)[TRACK_ID], int max, struct sessions *s,
+                  bool (*fits)(void *ctx, const struct track_row *row), void *ctx)
+{
+    int n = 0;
+    for (int i = 0; i < s->n_shards && n < max; i++) {
+        struct shard *h = &s->shard[i];
+        pthread_mutex_lock(&h->lock);
+        n += find_in(id + n, max - n, &h->live, fits, ctx);
+        n += find_in(id + n, max - n, &h->closed, fits, ctx);
+        pthread_mutex_unlock(&h->lock);
+    }
+    return n;
+}
+
+void sessions_forget(struct sessions *s, const uint8_t id[TRACK_ID])
+{
+    struct shard *h = shard_of(s, id);
+    pthread_mutex_lock(&h->lock);
+    struct entry *t = table_get(h->table, id);
+    if (t && t->track.row.closed) {
+        queue_remove(&h->closed, t);
+        remove_entry(h, t);
+    }
+    pthread_mutex_unlock(&h->lock);
+}
+
 bool sessions_live(struct sessions *s, const uint8_t id[TRACK_ID])
 {
     struct shard *h = shard_of(s, id);

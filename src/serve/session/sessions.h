@@ -88,6 +88,12 @@ bool sessions_expire(struct sessions *s, double before, double now, struct chang
 void sessions_stored(struct sessions *s, const uint8_t id[TRACK_ID]);
 void sessions_await_stored(struct sessions *s, const uint8_t id[TRACK_ID]);
 
+/* Sessions of the table that fit, at most max; returns how many. */
+int sessions_find(uint8_t (*id)[TRACK_ID], int max, struct sessions *s,
+                  bool (*fits)(void *ctx, const struct track_row *row), void *ctx);
+/* Removes a closed session from the table. */
+void sessions_forget(struct sessions *s, const uint8_t id[TRACK_ID]);
+
 /* True if the session is known and not closed. */
 bool sessions_live(struct sessions *s, const uint8_t id[TRACK_ID]);
 

@@ -52,6 +52,9 @@ struct store_rec {
     };
 };
 
+struct forget_choice;
+struct forget_stats;
+
 struct store {
     void *self;
     /* one transaction, durable when it returns 0 */
@@ -87,6 +90,12 @@ struct store {
     /* Called after a write, by the thread that writes. ERR_IO: the disk may have no room for the
      * records that are acknowledged from now on. NULL: not known. */
     int (*room)(void *self, struct err *e);
+    /* Deletes sessions as forget.h says; nothing is written meanwhile. Records of sessions that ran, or
+     * ended from `since` on, are left out afterwards: their requests may still be under way. Any thread.
+     * NULL: the store keeps nothing that could be left. */
+    int (*forget)(void *self, struct forget_stats *out,
+                  const struct forget_choice *choice, const uint8_t *key, double since,
+                  bool dry, struct err *e);
     /* Does work that would otherwise delay a write. Called from time to time, from any thread.
      * NULL: there is no such work. */
     int (*tidy)(void *self, struct err *e);

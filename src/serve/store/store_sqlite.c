@@ -15,6 +15,7 @@
 
 #include "base/bytes.h"
 #include "base/text.h"
+#include "serve/store/forget.h"
 #include "store_sqlite_priv.h"
 
 enum {
@@ -714,6 +715,10 @@ struct db {
     int count_fd;
     struct reserve reserve;
     pthread_mutex_t lock; /* of the reader and its statements */
+    pthread_mutex_t
+        turn; /* one transaction, or the deletion of sessions; guards the two below */
+    uint8_t (*gone)[TRACK_ID]; /* (n_gone) sorted: sessions that were deleted */
+    int n_gone;
 };
 
 static int db_fail(const struct db *d, sqlite3 *db, int rc, struct err *e)
@@ -780,9 +785,24 @@ static int name_profile(struct db *d, const struct store_name *n)
     return rc;
 }
 
+static int by_id(const void *a, const void *b)
+{
+    return memcmp(a, b, TRACK_ID);
+}
+
+/* A request that was under way when its session was deleted. */
+static bool is_gone(const struct db *d, const struct store_rec *r)
+{
+    const uint8_t *id = r->kind == STORE_SESSION ? r->row.id
+                        : r->kind == STORE_STEP  ? r->id
+                                                 : NULL;
+    return d->n_gone && id && bsearch(id, d->gone, (size_t)d->n_gone, TRACK_ID, by_id);
+}
+
 static int write_one(struct db *d, const struct store_rec *r)
 {
     sqlite3_stmt *st = NULL;
+    if (is_gone(d, r)) return SQLITE_OK;
     switch (r->kind) {
     case STORE_SESSION:
         bind_session(st = d->st[SQL_PUT_SESSION], &r->row);
@@ -840,16 +860,46 @@ static int db_write(void *self, const struct store_rec *rec, int n, struct err *
     struct db *d = self;
     struct err why = {0};
     bool full = false;
+    pthread_mutex_lock(&d->turn);
     int rc = write_batch(d, rec, n, &full, &why);
     if (rc && full && reserve_give(&d->reserve)) {
         why = (struct err){0};
         rc = write_batch(d, rec, n, &full, &why);
     }
+    pthread_mutex_unlock(&d->turn);
     if (rc) return err_field(e, rc, why.field, "%s", why.detail);
     d->count.commits++;
     d->count.records += (uint64_t)n;
     (void)!store_sqlite_count_write(d->count_fd, &d->count);
     return 0;
+}
+
+static int note_gone(struct db *d, const struct forget_recent *recent, struct err *e)
+{
+    size_t n = (size_t)d->n_gone + (size_t)recent->n;
+    void *more = recent->n ? realloc(d->gone, n * TRACK_ID) : NULL;
+    if (!recent->n) return 0;
+    if (!more) return err_field(e, ERR_MEMORY, d->path, "out of memory");
+    d->gone = more;
+    memcpy(d->gone[d->n_gone], recent->id, (size_t)recent->n * TRACK_ID);
+    d->n_gone = (int)n;
+    qsort(d->gone, n, TRACK_ID, by_id);
+    return 0;
+}
+
+static int db_forget(void *self, struct forget_stats *out,
+                     const struct forget_choice *choice, const uint8_t *key, double since,
+                     bool dry, struct err *e)
+{
+    struct db *d = self;
+    struct forget_recent recent = {.since = since};
+    pthread_mutex_lock(&d->turn);
+    int rc = forget_store(out, dry ? NULL : &recent, d->path, choice, key, dry, e);
+    /* also after a failure: the rows may be gone */
+    int noted = note_gone(d, &recent, e);
+    pthread_mutex_unlock(&d->turn);
+    free(recent.id);
+    return rc ? rc : noted;
 }
 
 static int db_room(void *self, struct err *e)
@@ -1171,7 +1221,9 @@ static void db_free(void *self)
     sqlite3_close(d->writer);
     if (d->count_fd >= 0) close(d->count_fd);
     if (d->reserve.fd >= 0) close(d->reserve.fd);
+    pthread_mutex_destroy(&d->turn);
     pthread_mutex_destroy(&d->lock);
+    free(d->gone);
     free(d);
 }
 
@@ -1234,6 +1286,7 @@ int store_sqlite_open(struct store *out, const struct store_sqlite_cfg *cfg,
     struct db *d = calloc(1, sizeof *d);
     if (!d) return err_set(e, ERR_MEMORY, "no memory for the store");
     pthread_mutex_init(&d->lock, NULL);
+    pthread_mutex_init(&d->turn, NULL);
     d->count_fd = d->reserve.fd = -1;
     d->check_pages = cfg->check_pages ? cfg->check_pages : CHECK_PAGES;
     int code = 0;
@@ -1253,6 +1306,7 @@ int store_sqlite_open(struct store *out, const struct store_sqlite_cfg *cfg,
                           .envelopes = db_envelopes,
                           .trial = db_trial,
                           .room = db_room,
+                          .forget = db_forget,
                           .tidy = db_tidy,
                           .free = db_free};
     return 0;
@@ -1322,6 +1376,7 @@ int store_sqlite_read(struct store *out, const char *path, struct err *e)
     struct db *d = calloc(1, sizeof *d);
     if (!d) return err_set(e, ERR_MEMORY, "no memory for the store");
     pthread_mutex_init(&d->lock, NULL);
+    pthread_mutex_init(&d->turn, NULL);
     d->count_fd = d->reserve.fd = -1;
     int code = 0;
     if ((size_t)snprintf(d->path, sizeof d->path, "%s", path) >= sizeof d->path)

@@ -114,6 +114,8 @@ void api_trial_put_report(struct emit *o, const struct trial_report *r)
     put_double(o, "stall_margin", r->plan.stall_margin);
     put_double(o, "startup_margin_s", r->plan.startup_margin_s);
     put_double(o, "alpha", COMPARE_ALPHA);
+    put_u64(o, "nodes", (uint64_t)r->nodes);
+    wire_put_labels(o, &r->labels);
     put_bool(o, "shares_mismatch", mismatch);
     put_rounded(o, "shares_log_evidence", evidence);
     emit_key(o, "arms");
@@ -134,8 +136,10 @@ static void put_cell(struct emit *o, double x)
 
 void api_trial_put_csv(struct emit *o, const struct trial_report *r)
 {
+    char labels[LABELS_TEXT];
+    labels_text(labels, &r->labels);
     emit_text(o, "trial,arm,network,figure,sessions,clipped,mean,deviation,difference,lo,"
-                 "hi,needed\r\n");
+                 "hi,needed,labels\r\n");
     for (int a = 0; a < r->plan.arms; a++)
         for (int k = 0; k <= COMPARE_NETWORKS; k++)
             for (int f = 0; f < COMPARE_FIGURES; f++) {
@@ -150,7 +154,7 @@ void api_trial_put_csv(struct emit *o, const struct trial_report *r)
                 put_cell(o, d.of.lo);
                 put_cell(o, d.of.hi);
                 put_cell(o, d.needed);
-                emit_text(o, "\r\n");
+                emit_text(o, ",%s\r\n", labels);
             }
 }
 
@@ -158,8 +162,10 @@ void api_trial_put_flow(struct emit *o, const struct trial_report *r)
 {
     double unused;
     bool mismatch = compare_mismatch(&unused, &r->compare);
+    char labels[LABELS_TEXT];
+    labels_text(labels, &r->labels);
     emit_text(o, "trial,phase,arm,decides,profile,share,state,assigned,again,fell_back,"
-                 "running,empty,analysed,shares\r\n");
+                 "running,empty,analysed,shares,nodes,labels\r\n");
     for (int i = 0; i < r->plan.arms; i++) {
         const struct trial_arm *arm = &r->plan.arm[i];
         const struct compare_arm *a = &r->compare.arm[i];
@@ -174,21 +180,81 @@ void api_trial_put_flow(struct emit *o, const struct trial_report *r)
                      : "");
         emit_text(o,
                   "%s,%s,%s,%s,%s,%.12g,%s,%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64
-                  ",%" PRIu64 ",%" PRIu64 ",%s\r\n",
+                  ",%" PRIu64 ",%" PRIu64 ",%s,%d,%s\r\n",
                   r->plan.name, trial_phases[r->phase], arm->name, arm->decides,
                   arm->profile, arm->share, state, a->counted + a->again + a->fell_back,
                   a->again, a->fell_back, compare_running(a), a->empty,
-                  compare_analysed(a), mismatch ? "mismatch" : "as planned");
+                  compare_analysed(a), mismatch ? "mismatch" : "as planned", r->nodes,
+                  labels);
     }
 }
 
 /* ---- requests ---- */
 
-static struct trial_run *trial_here(struct api *a, struct reply *r)
+/* The report of sessions with labels, which is read from the store. */
+struct labelled {
+    struct trial_run *trial;
+    struct labels labels;
+    struct trial_report report;
+    int rc;
+    struct err e;
+};
+
+static void labelled_run(void *self)
 {
-    struct trial_run *t = trial_run_of(a->shared->service);
-    if (!t) reply_fail(r, 409, "trial", "the nodes of a cluster do not share a trial");
-    return t;
+    struct labelled *l = self;
+    l->rc = trial_run_labelled(&l->report, l->trial, &l->labels, &l->e);
+}
+
+static void put_answer(struct api *a, struct reply *r, const struct trial_report *report,
+                       const char *format)
+{
+    bool csv = !strcmp(format, "csv"), flow = !strcmp(format, "flow");
+    (csv    ? api_trial_put_csv
+     : flow ? api_trial_put_flow
+            : api_trial_put_report)(&a->out, report);
+    if (!csv && !flow)
+        api_json(a, r, 200);
+    else if (a->out.failed)
+        reply_fail(r, 503, "", "no memory for the answer");
+    else
+        reply_copy(r, 200, "text/csv; charset=utf-8", a->out.at, a->out.n);
+}
+
+static void labelled_begin(struct api *a, const struct http_request *q, struct reply *r,
+                           const char *text)
+{
+    struct err e = {0};
+    if (!auth_token_ok(a->shared->auth, http_header(q, "Authorization"))) {
+        reply_fail(r, 401, "label",
+                   "reads the store: send the header Authorization: Bearer TOKEN");
+        reply_constant(r, "WWW-Authenticate", "Bearer realm=\"abrd\"");
+        return;
+    }
+    struct labelled *l = calloc(1, sizeof *l);
+    if (!l) {
+        reply_fail(r, 503, "", "no memory for the report");
+        return;
+    }
+    l->trial = trial_run_of(a->shared->service);
+    if (labels_read(&l->labels, text, "label", &e)) {
+        free(l);
+        reply_err(r, &e);
+        return;
+    }
+    api_job(a, r, labelled_run, l);
+}
+
+static void labelled_answer(struct api *a, void *job, struct reply *r, const char *format)
+{
+    const struct labelled *l = jobs_result(job);
+    if (!l)
+        reply_fail(r, 503, "", "the daemon is stopping");
+    else if (l->rc)
+        reply_err(r, &l->e);
+    else
+        put_answer(a, r, &l->report, format);
+    jobs_drop(job);
 }
 
 static void api_trial_get(struct api *a, const struct http_request *q,
@@ -196,34 +262,28 @@ static void api_trial_get(struct api *a, const struct http_request *q,
 {
     (void)p;
     struct err e = {0};
-    char format[16] = "";
-    struct trial_run *t = trial_here(a, r);
-    if (!t) return;
-    if (http_query(format, sizeof format, q, "format", &e) < 0) {
-        reply_err(r, &e);
+    char format[16] = "", label[1024] = "";
+    struct trial_run *t = trial_run_of(a->shared->service);
+    int rc = http_query(format, sizeof format, q, "format", &e);
+    if (rc >= 0) rc = http_query(label, sizeof label, q, "label", &e);
+    if (rc >= 0 && format[0] && strcmp(format, "csv") && strcmp(format, "flow") &&
+        strcmp(format, "json"))
+        err_field(&e, ERR_INVALID, "format", "must be json, csv or flow");
+    if (q->waited) {
+        labelled_answer(a, q->waited, r, format);
         return;
     }
-    bool csv = !strcmp(format, "csv"), flow = !strcmp(format, "flow");
-    struct trial_report *report = malloc(sizeof *report);
-    if (!report)
-        err_set(&e, ERR_FULL, "no memory for the report");
-    else if (format[0] && !csv && !flow && strcmp(format, "json") != 0)
-        err_field(&e, ERR_INVALID, "format", "must be json, csv or flow");
-    else
-        (void)!trial_run_report(report, t, &e);
-    if (e.code) {
-        reply_err(r, &e);
-    } else {
-        (csv    ? api_trial_put_csv
-         : flow ? api_trial_put_flow
-                : api_trial_put_report)(&a->out, report);
-        if (!csv && !flow)
-            api_json(a, r, 200);
-        else if (a->out.failed)
-            reply_fail(r, 503, "", "no memory for the answer");
-        else
-            reply_copy(r, 200, "text/csv; charset=utf-8", a->out.at, a->out.n);
+    if (!e.code && label[0]) {
+        labelled_begin(a, q, r, label);
+        return;
     }
+    struct trial_report *report = e.code ? NULL : malloc(sizeof *report);
+    if (!e.code && !report) err_set(&e, ERR_FULL, "no memory for the report");
+    if (!e.code) (void)!trial_run_report(report, t, &e);
+    if (e.code)
+        reply_err(r, &e);
+    else
+        put_answer(a, r, report, format);
     free(report);
 }
 
@@ -306,8 +366,7 @@ static void order_begin(struct api *a, const struct http_request *q, struct repl
                         enum order_kind kind)
 {
     struct err e = {0};
-    struct trial_run *t = trial_here(a, r);
-    if (!t) return;
+    struct trial_run *t = trial_run_of(a->shared->service);
     struct order *o = calloc(1, sizeof *o);
     if (!o) {
         reply_fail(r, 503, "", "no memory for an order");
@@ -322,14 +381,7 @@ static void order_begin(struct api *a, const struct http_request *q, struct repl
         reply_err(r, &e);
         return;
     }
-    void *job = jobs_begin(
-        a->shared->jobs,
-        &(struct jobs_work){.run = order_run, .free = free, .self = o, .bell = a->bell},
-        &e);
-    if (job)
-        reply_wait(r, &(struct reply_wait){jobs_ready, jobs_drop, job});
-    else
-        reply_err(r, &e);
+    api_job(a, r, order_run, o);
 }
 
 #define ORDER_HANDLER(name, kind)                                               \

@@ -167,6 +167,19 @@ int trial_cfg_check(const struct trial_cfg *cfg, struct err *e)
     return rc || !cfg->name ? rc : trial_plan_of(&unused, cfg, e);
 }
 
+struct compare_ended trial_ended_of(const struct track_row *row)
+{
+    const struct viewing *v = &row->seen;
+    return (struct compare_ended){.started = v->started,
+                                  .startup_s = (double)v->startup_s,
+                                  .stall_s = (double)v->stall_s,
+                                  .played_s = (double)v->played_s,
+                                  .points = (double)v->points,
+                                  .reward = (double)v->reward,
+                                  .chunks = v->chunks,
+                                  .switches = v->switches};
+}
+
 /* ---- figures ---- */
 
 #define ROW(member) FIELD(struct trial_saved, member)
@@ -180,6 +193,7 @@ static const struct field STATE[] = {
     {"stall-margin", "X", "", ROW(stall_margin)},
     {"startup-margin", "S", "", ROW(startup_margin_s)},
     {"started-at", "S", "", ROW(started_at)},
+    {"key", "HEX", "", ROW(key)},
     {0}};
 #undef ROW
 
@@ -215,6 +229,8 @@ const struct figure trial_figures[] = {
      "1 if the sessions did not fall into the arms by their shares: do not trust the "
      "trial.",
      ROW(mismatch)},
+    {"abrd_trial_nodes", "nodes", FIGURE_GAUGE,
+     "Nodes whose sessions are counted, this one included.", ROW(nodes)},
     {"abrd_trial_sessions", NULL, FIGURE_GAUGE,
      "Sessions assigned to each arm that count in the comparison.", ROW(assigned),
      BY_ARM_NAME},

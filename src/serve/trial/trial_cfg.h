@@ -21,6 +21,7 @@
 #include "base/field.h"
 #include "serve/metrics/figure.h"
 #include "serve/session/service.h"
+#include "serve/session/track.h"
 
 #define TRIAL_SPEC 256
 #define TRIAL_ARMS_TEXT 2048 /* of all arms, commas between */
@@ -68,7 +69,8 @@ extern const char *const trial_phases[];
 
 /* trial.state of the data folder: lines of `name = value`. The lists are cut up from the file's text. */
 struct trial_saved {
-    const char *name, *promoted; /* NULL: not in the file */
+    const char *name, *promoted,
+        *key; /* NULL: not in the file; key: of a cluster's trial */
     enum trial_phase phase;
     struct field_list arms, stopped;
     double sessions, stall_margin, startup_margin_s, started_at;
@@ -81,10 +83,14 @@ int trial_saved_read(struct trial_saved *out, char **text, const char *path,
 int trial_saved_plan(struct trial_plan *out, const struct trial_saved *s, struct err *e)
     __attribute__((warn_unused_result));
 
+/* What the comparison counts of a session that ended. */
+struct compare_ended trial_ended_of(const struct track_row *row);
+
 struct trial_stats {
     enum trial_phase phase;
     uint64_t stops; /* arms stopped by a guard rail since the start of the daemon */
     bool mismatch;
+    int nodes; /* of the cluster whose sessions are counted */
     int arms;
     char arm[COMPARE_ARMS][SERVICE_TRIAL];
     uint64_t assigned[COMPARE_ARMS], analysed[COMPARE_ARMS], stopped[COMPARE_ARMS];

@@ -22,18 +22,17 @@ struct trial_run *trial_run_of(struct service *s)
     return h ? h->trial : NULL;
 }
 
+const struct trial_plan *trial_run_wanted(struct service *s)
+{
+    const struct trial_state *h = service_part(s, trial_part.name);
+    return h && h->plan.arms ? &h->plan : NULL;
+}
+
 static int trial_part_check(const void *cfg, const struct service_cfg *common,
                             struct err *e)
 {
-    const struct trial_cfg *c = cfg;
-    int rc = trial_cfg_check(c, e);
-    /* nodes would assign and count each for itself */
-    if (!rc && c->name && common->optional &&
-        common->optional->cluster.role != ROLE_STANDALONE)
-        rc = err_field(e, ERR_INVALID, "trial",
-                       "needs --role standalone: the nodes of a cluster do not share a "
-                       "trial");
-    return rc;
+    (void)common;
+    return trial_cfg_check(cfg, e);
 }
 
 static int trial_part_open(void **self, struct service *s, const void *cfg, struct err *e)
@@ -55,13 +54,18 @@ static int trial_part_start(void *self, struct err *e)
                                     s->folder.lock >= 0 ? s->folder.trial : NULL,
                                 .profiles = s->profiles,
                                 .networks = s->networks,
-                                .log = s->cfg.log};
+                                .log = s->cfg.log,
+                                .entropy = s->cfg.parts.entropy,
+                                .peers = s->peers != NULL};
     memcpy(how.key, s->viewers, sizeof how.key);
-    if (s->peers) return 0; /* a node of a cluster has none */
+    int rc = s->peers ? entropy_draw(&how.entropy, &how.boot, sizeof how.boot, e) : 0;
+    if (rc) return rc;
     h->trial = trial_run_new(&how, e);
     if (!h->trial) return ERR_MEMORY;
-    int rc = trial_run_resume(h->trial, e);
+    rc = trial_run_resume(h->trial, e);
     if (rc || !h->plan.arms) return rc;
+    /* a cluster's trial is begun once the bus answers (cluster/trial_shared.h) */
+    if (s->peers) return trial_run_check(h->trial, &h->plan, e);
     rc = trial_run_start(h->trial, &h->plan, service_now(s), e);
     return rc < 0 ? rc : 0;
 }

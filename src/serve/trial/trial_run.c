@@ -14,6 +14,7 @@
 #include "learn/ckpt.h"
 #include "serve/session/networks.h"
 #include "serve/session/profiles.h"
+#include "serve/session/sessions.h"
 #include "serve/session/viewer.h"
 #include "serve/store/store.h"
 
@@ -115,15 +116,24 @@ static struct ways *ways_open(const struct trial_plan *p, const struct policy_cf
 struct trial_run {
     struct trial_run_new how;
     char path[STATE_PATH];
-    pthread_mutex_t file; /* one write of the file at a time; taken before the lock */
-    pthread_mutex_t lock; /* guards the members below */
+    struct trial_peers peers; /* change NULL: no cluster */
+    pthread_mutex_t file;     /* one write of the file at a time; taken before the lock */
+    uint64_t rev;             /* under `file`: of what is common */
+    pthread_mutex_t lock;     /* guards the members below */
     struct trial_report now;
-    struct ways *ways; /* NULL: no trial */
-    uint32_t number;   /* of the trial in this process */
+    uint8_t key[SIPHASH_KEY]; /* of the assignment */
+    uint64_t id;              /* of a cluster's trial; 0: none */
+    struct ways *ways;        /* NULL: no trial */
+    uint32_t number;          /* of the trial in this process */
     uint64_t stops;
     uint64_t *seen; /* (SEEN_SLOTS) hashes of viewers, 0: free */
     int n_seen;
-    uint64_t changes, saved; /* of what the file has */
+    uint64_t
+        *own; /* (TRIAL_VIEWERS) those of them that this node counted; NULL: no cluster */
+    int n_own;
+    uint64_t counted;           /* trial_tally: changes */
+    struct compare others, all; /* sums of other nodes; scratch */
+    uint64_t changes, saved;    /* of what the file has */
 };
 
 struct trial_run *trial_run_new(const struct trial_run_new *how, struct err *e)
@@ -136,6 +146,7 @@ struct trial_run *trial_run_new(const struct trial_run_new *how, struct err *e)
     t->how = *how;
     if (how->state_path) snprintf(t->path, sizeof t->path, "%s", how->state_path);
     t->now.promoted = -1;
+    t->now.nodes = 1;
     pthread_mutex_init(&t->file, NULL);
     pthread_mutex_init(&t->lock, NULL);
     return t;
@@ -146,6 +157,7 @@ void trial_run_free(struct trial_run *t)
     if (!t) return;
     ways_free(t->ways);
     free(t->seen);
+    free(t->own);
     pthread_mutex_destroy(&t->lock);
     pthread_mutex_destroy(&t->file);
     free(t);
@@ -172,20 +184,15 @@ static bool seen_before(uint64_t *seen, int *n, uint64_t unit)
     return false;
 }
 
-/* ---- rows of the store ---- */
-
-static struct compare_ended ended_of(const struct track_row *row)
+/* The same for a viewer of this node. own NULL: no other node asks. */
+static bool seen_here(uint64_t *seen, int *n, uint64_t *own, int *n_own, uint64_t unit)
 {
-    const struct viewing *v = &row->seen;
-    return (struct compare_ended){.started = v->started,
-                                  .startup_s = (double)v->startup_s,
-                                  .stall_s = (double)v->stall_s,
-                                  .played_s = (double)v->played_s,
-                                  .points = (double)v->points,
-                                  .reward = (double)v->reward,
-                                  .chunks = v->chunks,
-                                  .switches = v->switches};
+    if (seen_before(seen, n, unit)) return true;
+    if (own) own[(*n_own)++] = unit;
+    return false;
 }
+
+/* ---- rows of the store ---- */
 
 static enum compare_assigned counted_as(const struct track_row *row)
 {
@@ -197,7 +204,7 @@ static enum compare_assigned counted_as(const struct track_row *row)
 
 static void count_end(struct trial_report *r, int arm, const struct track_row *row)
 {
-    struct compare_ended ended = ended_of(row);
+    struct compare_ended ended = trial_ended_of(row);
     int network = row->arm.network < COMPARE_NETWORKS ? row->arm.network : 0;
     compare_end(&r->compare, arm, network, &ended);
 }
@@ -205,9 +212,19 @@ static void count_end(struct trial_report *r, int arm, const struct track_row *r
 /* A trial that is put together outside the lock. */
 struct draft {
     struct trial_report report;
-    uint64_t *seen;
-    int n_seen, rows;
+    uint8_t key[SIPHASH_KEY];
+    uint64_t id;
+    uint64_t *seen, *own; /* as in struct trial_run; seen NULL: only figures are wanted */
+    int n_seen, n_own, rows;
 };
+
+static void draft_free(struct draft *d)
+{
+    if (!d) return;
+    free(d->seen);
+    free(d->own);
+    free(d);
+}
 
 static int draft_row(void *ctx, const struct track_row *row, struct err *e)
 {
@@ -215,27 +232,33 @@ static int draft_row(void *ctx, const struct track_row *row, struct err *e)
     struct draft *d = ctx;
     int arm = arm_of(&d->report.plan, row->arm.name);
     d->rows++;
-    if (arm < 0) return 0;
+    if (arm < 0 || !labels_fit(&row->labels, &d->report.labels)) return 0;
     compare_assign(&d->report.compare, arm, counted_as(row));
-    if (row->arm.unit & VIEWER_NAMED)
-        (void)seen_before(d->seen, &d->n_seen, row->arm.unit);
+    if (d->seen && row->arm.unit & VIEWER_NAMED)
+        (void)seen_here(d->seen, &d->n_seen, d->own, &d->n_own, row->arm.unit);
     if (row->closed && row->arm.assigned == TRACK_COUNTED)
         count_end(&d->report, arm, row);
     return 0;
 }
 
+/* Counts the sessions in the store. labels NULL: all, to become the trial. */
 static struct draft *draft_new(const struct trial_run *t, const struct trial_plan *plan,
-                               struct err *e)
+                               const struct labels *labels, struct err *e)
 {
     struct draft *d = calloc(1, sizeof *d);
-    if (d) d->seen = calloc(SEEN_SLOTS, sizeof *d->seen);
-    if (!d || !d->seen) {
-        free(d);
+    bool viewers = d && !labels, shares = viewers && t->how.peers;
+    if (viewers) d->seen = calloc(SEEN_SLOTS, sizeof *d->seen);
+    if (shares) d->own = calloc(TRIAL_VIEWERS, sizeof *d->own);
+    if (!d || (viewers && !d->seen) || (shares && !d->own)) {
+        draft_free(d);
         err_set(e, ERR_MEMORY, "no memory for a trial");
         return NULL;
     }
+    memcpy(d->key, t->how.key, sizeof d->key);
     struct trial_report *r = &d->report;
-    *r = (struct trial_report){.plan = *plan, .phase = TRIAL_RUNS, .promoted = -1};
+    *r = (struct trial_report){
+        .plan = *plan, .phase = TRIAL_RUNS, .promoted = -1, .nodes = 1};
+    if (labels) r->labels = *labels;
     struct compare_cfg cfg = {.arms = plan->arms,
                               .sessions = plan->sessions,
                               .stall_margin = plan->stall_margin,
@@ -249,8 +272,7 @@ static struct draft *draft_new(const struct trial_run *t, const struct trial_pla
     if (!store || !store->trial ||
         !store->trial(store->self, plan->name, draft_row, d, e))
         return d;
-    free(d->seen);
-    free(d);
+    draft_free(d);
     return NULL;
 }
 
@@ -259,24 +281,33 @@ static void draft_take(struct trial_run *t, struct draft *d, struct ways *ways)
 {
     pthread_mutex_lock(&t->lock);
     struct ways *old = t->ways;
-    uint64_t *seen = t->seen;
+    uint64_t *seen = t->seen, *own = t->own;
     bool used = old && old->refs;
     if (used) old->retired = true;
     t->now = d->report;
+    memcpy(t->key, d->key, sizeof t->key);
+    t->id = d->id;
     t->seen = d->seen;
     t->n_seen = d->n_seen;
+    t->own = d->own;
+    t->n_own = d->n_own;
+    compare_init(&t->others, &d->report.compare.cfg);
     t->ways = ways;
     t->number++;
+    t->counted++;
     t->changes++;
     pthread_mutex_unlock(&t->lock);
+    d->seen = seen;
+    d->own = own;
     if (!used) ways_free(old);
-    free(seen);
-    free(d);
+    draft_free(d);
 }
 
 /* ---- the file ---- */
 
-static size_t state_text(char *out, size_t size, const struct trial_report *r)
+/* key NULL: not of a cluster. */
+static size_t state_text(char *out, size_t size, const struct trial_report *r,
+                         const uint8_t *key)
 {
     char arms[TRIAL_ARMS_TEXT], stopped[COMPARE_ARMS * 2 * SERVICE_TRIAL] = "";
     trial_plan_arms(arms, &r->plan);
@@ -295,8 +326,14 @@ static size_t state_text(char *out, size_t size, const struct trial_report *r)
         r->promoted >= 0 ? r->plan.arm[r->promoted].name : "", stopped, arms,
         r->plan.sessions, r->plan.stall_margin, r->plan.startup_margin_s, r->started_at);
     assert(written > 0 && (size_t)written < size);
+    if (!key) return (size_t)written;
+    char hex[2 * SIPHASH_KEY + 1];
+    sessions_id_text(hex, key);
+    written += snprintf(out + written, size - (size_t)written, "key = %s\n", hex);
+    assert((size_t)written < size);
     return (size_t)written;
 }
+_Static_assert(TRACK_ID == SIPHASH_KEY, "a key is written as an id");
 
 /* Under the file's lock. */
 static int state_write(struct trial_run *t, struct err *e)
@@ -305,7 +342,7 @@ static int state_write(struct trial_run *t, struct err *e)
     pthread_mutex_lock(&t->lock);
     uint64_t changes = t->changes;
     bool same = t->saved == changes || t->now.phase == TRIAL_NONE;
-    size_t n = same ? 0 : state_text(text, sizeof text, &t->now);
+    size_t n = same ? 0 : state_text(text, sizeof text, &t->now, t->id ? t->key : NULL);
     pthread_mutex_unlock(&t->lock);
     if (same || !t->path[0]) return 0;
     int rc = text_write_file(t->path, text, n, e);
@@ -337,17 +374,33 @@ static void state_stopped(struct trial_report *r, const struct field_list *stopp
     }
 }
 
+static uint64_t id_of(const uint8_t key[SIPHASH_KEY], const char *name)
+{
+    return siphash(key, name, strlen(name)) | 1;
+}
+
+uint64_t trial_common_id(const struct trial_common *c)
+{
+    return id_of(c->key, c->plan.name);
+}
+
 static int state_resume(struct trial_run *t, const struct trial_saved *s, struct err *e)
 {
     struct trial_plan plan;
     int rc = s->name ? trial_saved_plan(&plan, s, e)
                      : err_field(e, ERR_CORRUPT, t->path, "has no name of a trial");
     struct ways *ways = rc ? NULL : ways_open(&plan, t->how.policy, t->how.profiles, e);
-    struct draft *d = ways ? draft_new(t, &plan, e) : NULL;
+    struct draft *d = ways ? draft_new(t, &plan, NULL, e) : NULL;
+    if (d && s->key && !sessions_id_parse(d->key, s->key)) {
+        err_field(e, ERR_CORRUPT, t->path, "its key is not 32 hex digits");
+        draft_free(d);
+        d = NULL;
+    }
     if (!d) {
         ways_free(ways);
         return rc ? rc : e->code;
     }
+    if (s->key) d->id = id_of(d->key, plan.name);
     d->report.phase = s->phase;
     d->report.started_at = s->started_at;
     d->report.promoted = s->promoted ? arm_of(&plan, s->promoted) : -1;
@@ -377,6 +430,19 @@ int trial_run_resume(struct trial_run *t, struct err *e)
 
 /* ---- orders of operators ---- */
 
+int trial_run_check(struct trial_run *t, const struct trial_plan *plan, struct err *e)
+{
+    struct ways *ways = ways_open(plan, t->how.policy, t->how.profiles, e);
+    ways_free(ways);
+    return ways ? 0 : e ? e->code : ERR_INVALID;
+}
+
+static int name_differs(const char *name, struct err *e)
+{
+    return err_field(e, ERR_CONFLICT, "trial",
+                     "the trial %s has other arms: give the new one another name", name);
+}
+
 /* 1: the plan runs already. */
 static int start_again(struct trial_run *t, const struct trial_plan *plan, struct err *e)
 {
@@ -386,25 +452,33 @@ static int start_again(struct trial_run *t, const struct trial_plan *plan, struc
     pthread_mutex_unlock(&t->lock);
     if (!named) return 0;
     if (same) return 1;
+    return name_differs(plan->name, e);
+}
+
+static int name_used(const char *name, struct err *e)
+{
     return err_field(e, ERR_CONFLICT, "trial",
-                     "the trial %s has other arms: give the new one another name",
-                     plan->name);
+                     "there are sessions of an earlier trial %s: give this one another "
+                     "name",
+                     name);
+}
+
+/* Of a new trial. */
+static struct draft *draft_unused(const struct trial_run *t,
+                                  const struct trial_plan *plan, struct err *e)
+{
+    struct draft *d = draft_new(t, plan, NULL, e);
+    if (!d || !d->rows) return d;
+    name_used(plan->name, e);
+    draft_free(d);
+    return NULL;
 }
 
 static int start_new(struct trial_run *t, const struct trial_plan *plan, double now,
                      struct err *e)
 {
     struct ways *ways = ways_open(plan, t->how.policy, t->how.profiles, e);
-    struct draft *d = ways ? draft_new(t, plan, e) : NULL;
-    if (d && d->rows) {
-        err_field(e, ERR_CONFLICT, "trial",
-                  "the store has sessions of an earlier trial %s: give this one another "
-                  "name",
-                  plan->name);
-        free(d->seen);
-        free(d);
-        d = NULL;
-    }
+    struct draft *d = ways ? draft_unused(t, plan, e) : NULL;
     if (!d) {
         ways_free(ways);
         return e->code;
@@ -417,11 +491,104 @@ static int start_new(struct trial_run *t, const struct trial_plan *plan, double 
     return 1;
 }
 
+/* ---- the same for all nodes ---- */
+
+struct start_ctx {
+    const struct trial_plan *plan;
+    double now;
+    uint8_t key[SIPHASH_KEY];
+    int began;
+};
+
+/* The name of the trial that ends here is not used again. */
+static void common_used(struct trial_common *c)
+{
+    if (c->used == TRIAL_NAMES) {
+        memmove(c->used_name[0], c->used_name[1], sizeof c->used_name - SERVICE_TRIAL);
+        c->used--;
+    }
+    memcpy(c->used_name[c->used++], c->plan.name, SERVICE_TRIAL);
+}
+
+static int start_change(void *ctx, struct trial_common *c, struct err *e)
+{
+    struct start_ctx *s = ctx;
+    s->began = 0;
+    if (c->plan.arms && !strcmp(c->plan.name, s->plan->name))
+        return trial_plan_same(&c->plan, s->plan) ? 0 : name_differs(s->plan->name, e);
+    for (int i = 0; i < c->used; i++)
+        if (!strcmp(c->used_name[i], s->plan->name)) return name_used(s->plan->name, e);
+    if (c->plan.arms) common_used(c);
+    c->plan = *s->plan;
+    c->phase = TRIAL_RUNS;
+    c->promoted = -1;
+    for (int i = 0; i < COMPARE_ARMS; i++)
+        c->stopped_by[i] = -1;
+    c->started_at = s->now;
+    memcpy(c->key, s->key, sizeof c->key);
+    c->makers = 0;
+    s->began = 1;
+    return 1;
+}
+
+/* What this node can see first: whether the arms can be opened, and whether the name is new here. */
+static int start_shared(struct trial_run *t, const struct trial_plan *plan, double now,
+                        struct err *e)
+{
+    struct start_ctx s = {.plan = plan, .now = now};
+    int rc = start_again(t, plan, e);
+    struct ways *ways =
+        rc < 0 ? NULL : ways_open(plan, t->how.policy, t->how.profiles, e);
+    struct draft *d = ways && !rc ? draft_unused(t, plan, e) : NULL;
+    if (!ways || (!rc && !d)) rc = e->code;
+    ways_free(ways);
+    draft_free(d);
+    if (rc < 0) return rc;
+    rc = entropy_draw(&t->how.entropy, s.key, sizeof s.key, e);
+    if (!rc) rc = t->peers.change(t->peers.self, start_change, &s, e);
+    return rc ? rc : s.began;
+}
+
+struct phase_ctx {
+    enum trial_phase phase;
+    const char *arm; /* NULL: none */
+};
+
+static int no_trial(const char *field, struct err *e)
+{
+    return err_field(e, ERR_CONFLICT, field, "there is no trial");
+}
+
+static int no_arm(const char *arm, struct err *e)
+{
+    return err_field(e, ERR_ABSENT, "arm", "the trial has no arm '%.40s'", arm);
+}
+
+static int phase_change(void *ctx, struct trial_common *c, struct err *e)
+{
+    const struct phase_ctx *want = ctx;
+    if (!c->plan.arms) return no_trial(want->arm ? "arm" : "", e);
+    int arm = want->arm ? arm_of(&c->plan, want->arm) : -1;
+    if (want->arm && arm < 0) return no_arm(want->arm, e);
+    bool same = c->phase == want->phase && c->promoted == arm;
+    c->phase = want->phase;
+    c->promoted = arm;
+    return !same;
+}
+
+static int phase_shared(struct trial_run *t, enum trial_phase phase, const char *arm,
+                        struct err *e)
+{
+    struct phase_ctx want = {phase, arm};
+    return t->peers.change(t->peers.self, phase_change, &want, e);
+}
+
 int trial_run_start(struct trial_run *t, const struct trial_plan *plan, double now,
                     struct err *e)
 {
     struct err mine = {0};
     if (!e) e = &mine;
+    if (t->peers.change) return start_shared(t, plan, now, e);
     pthread_mutex_lock(&t->file);
     int rc = start_again(t, plan, e);
     rc = rc ? (rc == 1 ? 0 : rc) : start_new(t, plan, now, e);
@@ -445,6 +612,7 @@ static int set_phase(struct trial_run *t, enum trial_phase phase, int promoted,
 
 int trial_run_promote(struct trial_run *t, const char *arm, struct err *e)
 {
+    if (t->peers.change) return phase_shared(t, TRIAL_PROMOTED, arm, e);
     pthread_mutex_lock(&t->file);
     pthread_mutex_lock(&t->lock);
     int at = t->now.phase == TRIAL_NONE ? -1 : arm_of(&t->now.plan, arm);
@@ -452,9 +620,9 @@ int trial_run_promote(struct trial_run *t, const char *arm, struct err *e)
     pthread_mutex_unlock(&t->lock);
     int rc = 0;
     if (was == TRIAL_NONE)
-        rc = err_field(e, ERR_CONFLICT, "arm", "there is no trial");
+        rc = no_trial("arm", e);
     else if (at < 0)
-        rc = err_field(e, ERR_ABSENT, "arm", "the trial has no arm '%.40s'", arm);
+        rc = no_arm(arm, e);
     else
         rc = set_phase(t, TRIAL_PROMOTED, at, e);
     pthread_mutex_unlock(&t->file);
@@ -464,16 +632,156 @@ int trial_run_promote(struct trial_run *t, const char *arm, struct err *e)
 
 int trial_run_rollback(struct trial_run *t, struct err *e)
 {
+    if (t->peers.change) return phase_shared(t, TRIAL_ENDED, NULL, e);
     pthread_mutex_lock(&t->file);
     pthread_mutex_lock(&t->lock);
     enum trial_phase was = t->now.phase;
     pthread_mutex_unlock(&t->lock);
-    int rc = was == TRIAL_NONE    ? err_field(e, ERR_CONFLICT, "", "there is no trial")
+    int rc = was == TRIAL_NONE    ? no_trial("", e)
              : was == TRIAL_ENDED ? 0
                                   : set_phase(t, TRIAL_ENDED, -1, e);
     pthread_mutex_unlock(&t->file);
     if (!rc) log_event(t->how.log, LOG_WARN, "trial", "rolled back");
     return rc;
+}
+
+/* ---- a trial of all nodes on this one ---- */
+
+void trial_run_share(struct trial_run *t, const struct trial_peers *peers)
+{
+    t->peers = *peers;
+    pthread_mutex_lock(&t->lock);
+    bool alone = t->now.phase != TRIAL_NONE && !t->id;
+    if (alone) t->now.phase = TRIAL_NONE;
+    pthread_mutex_unlock(&t->lock);
+    if (alone)
+        log_event(t->how.log, LOG_WARN, "trial",
+                  "the trial %s was of this daemon alone: it does not go on in a cluster",
+                  t->now.plan.name);
+}
+
+/* Another trial than that of this node. */
+static int follow_new(struct trial_run *t, const struct trial_common *c, struct err *e)
+{
+    struct err why = {0};
+    struct draft *d = draft_new(t, &c->plan, NULL, e);
+    if (!d) return e->code;
+    struct ways *ways = ways_open(&c->plan, t->how.policy, t->how.profiles, &why);
+    if (!ways) log_err(t->how.log, LOG_ERROR, "trial", &why);
+    d->report.phase = c->phase;
+    d->report.promoted = c->promoted;
+    d->report.started_at = c->started_at;
+    memcpy(d->report.stopped_by, c->stopped_by, sizeof c->stopped_by);
+    memcpy(d->key, c->key, sizeof d->key);
+    d->id = trial_common_id(c);
+    log_event(t->how.log, LOG_INFO, "trial",
+              "%s of the cluster: %s, %d sessions in the store%s", c->plan.name,
+              trial_phases[c->phase], d->rows,
+              ways ? "" : "; this node cannot open its arms and leaves its sessions out");
+    draft_take(t, d, ways);
+    return 0;
+}
+
+/* Under the file's lock. */
+static void follow_phase(struct trial_run *t, const struct trial_common *c)
+{
+    unsigned stopped = 0;
+    pthread_mutex_lock(&t->lock);
+    bool other = t->now.phase != c->phase || t->now.promoted != c->promoted;
+    t->now.phase = c->phase;
+    t->now.promoted = c->promoted;
+    t->number += other;
+    t->changes += other;
+    for (int a = 0; a < c->plan.arms; a++) {
+        if (c->stopped_by[a] < 0 || t->now.stopped_by[a] >= 0) continue;
+        t->now.stopped_by[a] = c->stopped_by[a];
+        stopped |= 1u << a;
+        t->stops++;
+        t->changes++;
+    }
+    pthread_mutex_unlock(&t->lock);
+    if (other && c->phase == TRIAL_PROMOTED)
+        log_event(t->how.log, LOG_WARN, "trial", "arm %s is promoted",
+                  c->plan.arm[c->promoted].name);
+    if (other && c->phase == TRIAL_ENDED)
+        log_event(t->how.log, LOG_WARN, "trial", "rolled back");
+    for (int a = 0; a < c->plan.arms; a++)
+        if (stopped >> a & 1)
+            log_event(t->how.log, LOG_WARN, "trial",
+                      "%s: arm %s is stopped by another node: its %s is worse than that "
+                      "of %s",
+                      c->plan.name, c->plan.arm[a].name,
+                      compare_kinds[c->stopped_by[a]].name, c->plan.arm[0].name);
+}
+
+int trial_run_follow(struct trial_run *t, const struct trial_common *c, uint64_t rev,
+                     bool older, struct err *e)
+{
+    struct err mine = {0};
+    if (!e) e = &mine;
+    pthread_mutex_lock(&t->file);
+    int rc = rev < t->rev && !older ? ERR_CONFLICT : 0;
+    if (!rc) {
+        t->rev = rev;
+        pthread_mutex_lock(&t->lock);
+        bool same = t->now.phase != TRIAL_NONE && t->id == trial_common_id(c);
+        pthread_mutex_unlock(&t->lock);
+        if (!same) rc = follow_new(t, c, e);
+        if (!rc) follow_phase(t, c);
+        if (!rc) rc = state_write(t, e);
+    }
+    pthread_mutex_unlock(&t->file);
+    return rc;
+}
+
+bool trial_run_common(struct trial_common *out, struct trial_run *t)
+{
+    *out = (struct trial_common){0};
+    pthread_mutex_lock(&t->lock);
+    const struct trial_report *r = &t->now;
+    bool is = r->phase != TRIAL_NONE && t->id;
+    if (is) {
+        out->plan = r->plan;
+        out->phase = r->phase;
+        out->promoted = r->promoted;
+        out->started_at = r->started_at;
+        memcpy(out->stopped_by, r->stopped_by, sizeof out->stopped_by);
+        memcpy(out->key, t->key, sizeof out->key);
+    }
+    pthread_mutex_unlock(&t->lock);
+    return is;
+}
+
+void trial_run_tally(struct trial_tally *out, struct trial_run *t)
+{
+    pthread_mutex_lock(&t->lock);
+    bool is = t->now.phase != TRIAL_NONE && t->id;
+    out->id = is ? t->id : 0;
+    if (is) {
+        out->boot = t->how.boot;
+        out->changes = t->counted;
+        out->units = t->n_own;
+        out->compare = t->now.compare;
+    }
+    pthread_mutex_unlock(&t->lock);
+}
+
+int trial_run_units(uint64_t *out, struct trial_run *t, uint64_t id, int from, int max)
+{
+    pthread_mutex_lock(&t->lock);
+    int n = t->id == id && t->own && t->n_own > from ? t->n_own - from : 0;
+    if (n > max) n = max;
+    if (n) memcpy(out, t->own + from, (size_t)n * sizeof *out);
+    pthread_mutex_unlock(&t->lock);
+    return n;
+}
+
+void trial_run_seen(struct trial_run *t, uint64_t id, const uint64_t *unit, int n)
+{
+    pthread_mutex_lock(&t->lock);
+    for (int i = 0; i < n && t->id == id; i++)
+        if (unit[i]) (void)seen_before(t->seen, &t->n_seen, unit[i]);
+    pthread_mutex_unlock(&t->lock);
 }
 
 /* ---- sessions ---- */
@@ -524,13 +832,13 @@ static bool assign_arm(struct trial_run *t, struct track_row *row, struct treatm
     struct track_arm *a = &row->arm;
     int arm = r->promoted, treated = arm;
     if (r->phase == TRIAL_RUNS) {
-        a->unit = viewer_unit(t->how.key, r->plan.name, in->viewer, row->key);
+        a->unit = viewer_unit(t->key, r->plan.name, in->viewer, row->key);
         arm = drawn(&r->plan, a->unit);
         if (arm < 0) return false;
         bool stopped = r->stopped_by[arm] >= 0;
         treated = stopped ? 0 : arm;
-        bool again =
-            (a->unit & VIEWER_NAMED) && seen_before(t->seen, &t->n_seen, a->unit);
+        bool again = (a->unit & VIEWER_NAMED) &&
+                     seen_here(t->seen, &t->n_seen, t->own, &t->n_own, a->unit);
         a->assigned = again ? TRACK_AGAIN : stopped ? TRACK_FELL_BACK : TRACK_COUNTED;
         memcpy(a->trial, r->plan.name, sizeof a->trial);
         memcpy(a->name, r->plan.arm[arm].name, sizeof a->name);
@@ -551,7 +859,7 @@ void trial_run_assign(struct trial_run *t, struct track_row *row,
     int network = compare_network(networks_start_kbps(t->how.networks, row->network));
     struct treatment w;
     pthread_mutex_lock(&t->lock);
-    bool acts = t->now.phase == TRIAL_RUNS || t->now.phase == TRIAL_PROMOTED;
+    bool acts = (t->now.phase == TRIAL_RUNS || t->now.phase == TRIAL_PROMOTED) && t->ways;
     bool in_arm = acts && assign_arm(t, row, &w, in, network);
     pthread_mutex_unlock(&t->lock);
     if (in_arm) treat(t, row, &w);
@@ -561,9 +869,9 @@ void trial_run_assigned(struct trial_run *t, struct track_row *row)
 {
     if (!row->arm.trial[0]) return;
     pthread_mutex_lock(&t->lock);
-    int arm = t->now.phase == TRIAL_RUNS && !strcmp(t->now.plan.name, row->arm.trial)
-                  ? arm_of(&t->now.plan, row->arm.name)
-                  : -1;
+    bool same = t->now.phase == TRIAL_RUNS && t->ways &&
+                !strcmp(t->now.plan.name, row->arm.trial);
+    int arm = same ? arm_of(&t->now.plan, row->arm.name) : -1;
     if (arm >= 0) {
         row->arm.index = (uint8_t)arm;
         row->arm.number = t->number;
@@ -622,14 +930,23 @@ enum part_decide trial_run_decide(struct verdict *out, struct trial_run *t,
     return ok ? PART_DECIDED : PART_NOT_FINITE;
 }
 
+/* What all nodes counted, until the lock is released. */
+static const struct compare *compare_of_all(struct trial_run *t)
+{
+    if (!t->id) return &t->now.compare;
+    t->all = t->now.compare;
+    compare_merge(&t->all, &t->others);
+    return &t->all;
+}
+
 /* Stops the arms that are surely worse; returns them as bits. Under the lock. */
-static unsigned stop_worse(struct trial_run *t)
+static unsigned stop_worse(struct trial_run *t, const struct compare *all)
 {
     struct trial_report *r = &t->now;
     unsigned stopped = 0;
     for (int a = 1; a < r->plan.arms; a++) {
         if (r->stopped_by[a] >= 0) continue;
-        r->stopped_by[a] = compare_worse(&r->compare, a);
+        r->stopped_by[a] = compare_worse(all, a);
         if (r->stopped_by[a] < 0) continue;
         stopped |= 1u << a;
         t->stops++;
@@ -638,52 +955,90 @@ static unsigned stop_worse(struct trial_run *t)
     return stopped;
 }
 
-/* For the log. */
-static void say_stopped(const struct trial_run *t, const struct trial_plan *p,
-                        unsigned arms, const int *by, const struct confseq_interval *k)
+/* The arms that were stopped, for the log. */
+struct stops {
+    unsigned arms;
+    struct trial_plan plan;
+    int by[COMPARE_ARMS];
+    struct confseq_interval k[COMPARE_ARMS];
+};
+
+/* Under the lock. */
+static void look(struct stops *out, struct trial_run *t)
 {
-    for (int a = 1; a < p->arms; a++)
-        if (arms >> a & 1)
+    out->arms = 0;
+    if (t->now.phase != TRIAL_RUNS) return;
+    const struct compare *all = compare_of_all(t);
+    out->arms = stop_worse(t, all);
+    if (!out->arms) return;
+    out->plan = t->now.plan;
+    for (int a = 1; a < out->plan.arms; a++) {
+        out->by[a] = t->now.stopped_by[a];
+        if (out->by[a] >= 0)
+            out->k[a] = compare_diff(all, a, 0, (enum compare_figure)out->by[a]);
+    }
+}
+
+static void say_stopped(const struct trial_run *t, const struct stops *s)
+{
+    const struct trial_plan *p = &s->plan;
+    for (int a = 1; s->arms && a < p->arms; a++)
+        if (s->arms >> a & 1)
             log_event(
                 t->how.log, LOG_WARN, "trial",
                 "%s: arm %s is stopped: %s is worse than that of %s by %.4g (%.4g to "
                 "%.4g); its sessions are treated as %s from now on",
-                p->name, p->arm[a].name, compare_kinds[by[a]].name, p->arm[0].name,
-                k[a].mean, k[a].lo, k[a].hi, p->arm[0].name);
+                p->name, p->arm[a].name, compare_kinds[s->by[a]].name, p->arm[0].name,
+                s->k[a].mean, s->k[a].lo, s->k[a].hi, p->arm[0].name);
+}
+
+/* The arm of a session of this trial, by name as at a start: also of one that began before a change of the
+ * phase. -1: of another trial. Under the lock. */
+static int arm_here(const struct trial_run *t, const struct track_row *row)
+{
+    bool same = t->now.phase != TRIAL_NONE && !strcmp(t->now.plan.name, row->arm.trial);
+    return same ? arm_of(&t->now.plan, row->arm.name) : -1;
 }
 
 void trial_run_opened(struct trial_run *t, const struct track_row *row)
 {
     if (!row->arm.trial[0]) return;
     pthread_mutex_lock(&t->lock);
-    if (row->arm.number == t->number)
-        compare_assign(&t->now.compare, row->arm.index, counted_as(row));
+    int arm = arm_here(t, row);
+    if (arm >= 0) compare_assign(&t->now.compare, arm, counted_as(row));
+    t->counted += arm >= 0;
     pthread_mutex_unlock(&t->lock);
 }
 
 void trial_run_ended(struct trial_run *t, const struct track_row *row)
 {
     if (!row->arm.trial[0] || row->arm.assigned != TRACK_COUNTED) return;
-    struct trial_plan plan;
-    struct confseq_interval k[COMPARE_ARMS];
-    int by[COMPARE_ARMS];
-    unsigned stopped = 0;
+    struct stops stops = {.arms = 0};
     pthread_mutex_lock(&t->lock);
-    /* by name, as at a start: also what ends after the trial */
-    bool same = t->now.phase != TRIAL_NONE && !strcmp(t->now.plan.name, row->arm.trial);
-    int arm = same ? arm_of(&t->now.plan, row->arm.name) : -1;
-    if (arm >= 0) count_end(&t->now, arm, row);
-    if (arm >= 0 && t->now.phase == TRIAL_RUNS) stopped = stop_worse(t);
-    if (stopped) {
-        plan = t->now.plan;
-        for (int a = 1; a < plan.arms; a++) {
-            by[a] = t->now.stopped_by[a];
-            if (by[a] >= 0)
-                k[a] = compare_diff(&t->now.compare, a, 0, (enum compare_figure)by[a]);
-        }
+    int arm = arm_here(t, row);
+    if (arm >= 0) {
+        count_end(&t->now, arm, row);
+        t->counted++;
+        look(&stops, t);
     }
     pthread_mutex_unlock(&t->lock);
-    if (stopped) say_stopped(t, &plan, stopped, by, k);
+    say_stopped(t, &stops);
+}
+
+void trial_run_others(struct trial_run *t, uint64_t id, const struct compare *sum,
+                      int nodes)
+{
+    struct stops stops = {.arms = 0};
+    pthread_mutex_lock(&t->lock);
+    if (t->id == id && t->now.phase != TRIAL_NONE) {
+        struct compare_cfg cfg = t->others.cfg;
+        t->others = *sum;
+        t->others.cfg = cfg;
+        t->now.nodes = 1 + nodes;
+        look(&stops, t);
+    }
+    pthread_mutex_unlock(&t->lock);
+    say_stopped(t, &stops);
 }
 
 /* ---- figures ---- */
@@ -692,10 +1047,31 @@ int trial_run_report(struct trial_report *out, struct trial_run *t, struct err *
 {
     pthread_mutex_lock(&t->lock);
     *out = t->now;
+    if (t->id) compare_merge(&out->compare, &t->others);
     pthread_mutex_unlock(&t->lock);
     return out->phase == TRIAL_NONE
                ? err_field(e, ERR_ABSENT, "trial", "there was no trial")
                : 0;
+}
+
+int trial_run_labelled(struct trial_report *out, struct trial_run *t,
+                       const struct labels *labels, struct err *e)
+{
+    struct err mine = {0};
+    if (!e) e = &mine;
+    int rc = trial_run_report(out, t, e);
+    if (!rc && (!t->how.store || !t->how.store->trial))
+        rc = err_field(e, ERR_CONFLICT, "label",
+                       "needs the sessions of the trial: start the daemon with --data");
+    struct draft *d = rc ? NULL : draft_new(t, &out->plan, labels, e);
+    if (d) {
+        out->compare = d->report.compare;
+        out->labels = *labels;
+        out->nodes = 1;
+    }
+    if (!rc && !d) rc = e->code;
+    draft_free(d);
+    return rc;
 }
 
 void trial_run_stats(struct trial_stats *out, struct trial_run *t)
@@ -703,10 +1079,13 @@ void trial_run_stats(struct trial_stats *out, struct trial_run *t)
     double unused;
     pthread_mutex_lock(&t->lock);
     const struct trial_report *r = &t->now;
-    *out =
-        (struct trial_stats){.phase = r->phase, .stops = t->stops, .arms = r->plan.arms};
-    for (int a = 0; a < r->plan.arms; a++) {
-        const struct compare_arm *arm = &r->compare.arm[a];
+    const struct compare *all = compare_of_all(t);
+    *out = (struct trial_stats){.phase = r->phase,
+                                .stops = t->stops,
+                                .nodes = r->nodes,
+                                .arms = r->phase == TRIAL_NONE ? 0 : r->plan.arms};
+    for (int a = 0; a < out->arms; a++) {
+        const struct compare_arm *arm = &all->arm[a];
         memcpy(out->arm[a], r->plan.arm[a].name, sizeof out->arm[a]);
         out->assigned[a] = arm->counted;
         out->analysed[a] = compare_analysed(arm);
@@ -715,6 +1094,6 @@ void trial_run_stats(struct trial_stats *out, struct trial_run *t)
         out->startup_s[a] = compare_mean(&arm->cell[0][COMPARE_STARTUP]);
         out->quality[a] = compare_mean(&arm->cell[0][COMPARE_QUALITY]);
     }
-    if (r->plan.arms) out->mismatch = compare_mismatch(&unused, &r->compare);
+    if (out->arms) out->mismatch = compare_mismatch(&unused, all);
     pthread_mutex_unlock(&t->lock);
 }

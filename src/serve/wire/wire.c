@@ -9,6 +9,7 @@
 
 #include "base/text.h"
 #include "serve/session/limits.h"
+#include "serve/session/sessions.h"
 #include "serve/session/sound.h"
 #include "serve/wire/scan.h"
 
@@ -286,6 +287,24 @@ static int check_count(int n, int levels, const char *name, struct err *e)
 #define HAS(tag, member) .has = FIELD_PLACE(tag, member)
 #define LENGTH(tag, member) .n = FIELD_PLACE(tag, member)
 
+#define LABEL_ROW(tag, member, name, key)   \
+    {                                       \
+        name, FIELD(tag, member.value[key]) \
+    }
+#define LABEL_ROWS(tag, member)                                      \
+    {                                                                \
+        LABEL_ROW(tag, member, "device", LABELS_DEVICE),             \
+            LABEL_ROW(tag, member, "cdn", LABELS_CDN),               \
+            LABEL_ROW(tag, member, "country", LABELS_COUNTRY),       \
+            LABEL_ROW(tag, member, "app", LABELS_APP),               \
+            LABEL_ROW(tag, member, "network", LABELS_NETWORK),       \
+            LABEL_ROW(tag, member, "experiment", LABELS_EXPERIMENT), \
+            LABEL_ROW(tag, member, "tenant", LABELS_TENANT),         \
+        {                                                            \
+            0                                                        \
+        }                                                            \
+    }
+
 struct open_body {
     struct session_open open;
     struct values v;
@@ -297,15 +316,7 @@ struct open_body {
 };
 static const struct field OPEN_WEIGHTS[] = WEIGHT_ROWS(struct open_body);
 #define ROW(member) FIELD(struct open_body, member)
-static const struct field OPEN_LABELS[] = {
-    {"device", ROW(open.labels.value[LABELS_DEVICE])},
-    {"cdn", ROW(open.labels.value[LABELS_CDN])},
-    {"country", ROW(open.labels.value[LABELS_COUNTRY])},
-    {"app", ROW(open.labels.value[LABELS_APP])},
-    {"network", ROW(open.labels.value[LABELS_NETWORK])},
-    {"experiment", ROW(open.labels.value[LABELS_EXPERIMENT])},
-    {"tenant", ROW(open.labels.value[LABELS_TENANT])},
-    {0}};
+static const struct field OPEN_LABELS[] = LABEL_ROWS(struct open_body, open.labels);
 static const struct field OPEN[] = {
     {"ladder_kbps", ROW(open.ladder_kbps), LENGTH(struct open_body, open.levels),
      REQUIRED},
@@ -654,4 +665,29 @@ int wire_aside(int *updates, const char *body, size_t n, struct err *e)
 {
     const struct field fields[] = {{"updates", FIELD_TO(*updates), REQUIRED}, {0}};
     return wire_body(fields, updates, body, n, e);
+}
+
+#define ROW(member) FIELD(struct wire_forget, member)
+static const struct field FORGET_LABELS[] = LABEL_ROWS(struct wire_forget, choice.labels);
+static const struct field FORGET[] = {
+    {"session", ROW(session)},
+    {"viewer", ROW(viewer), HAS(struct wire_forget, has_viewer)},
+    {"before", ROW(before)},
+    {"labels", .type = FIELD_OBJECT, .fields = FORGET_LABELS},
+    {"dry_run", ROW(dry_run)},
+    {0}};
+#undef ROW
+
+int wire_forget(struct wire_forget *out, const char *body, size_t n, struct err *e)
+{
+    *out = (struct wire_forget){.dry_run = false};
+    struct forget_choice *c = &out->choice;
+    int rc = wire_body(FORGET, out, body, n, e);
+    if (out->has_viewer) c->viewer = out->viewer;
+    c->has_id = out->session[0] != '\0';
+    if (!rc && c->has_id && !sessions_id_parse(c->id, out->session))
+        rc = err_field(e, ERR_INVALID, "session", "is not 32 hex digits");
+    if (!rc && out->before[0]) rc = forget_time(&c->before, out->before, e);
+    if (!rc) rc = labels_check(&c->labels, e);
+    return rc ? rc : forget_check(c, e);
 }

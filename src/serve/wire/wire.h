@@ -21,6 +21,7 @@
  *              next_quality?, quality?, last_quality?, height?, max_kbps?, other_kbps?,
  *              profile? | WEIGHTS?}
  *   profile   {WEIGHTS, stall_ratio_max?, startup_max_s?, grow?}
+ *   forget    {session?, viewer?, before?, labels?: LABELS, dry_run?}: at least one of the first four
  *   WEIGHTS   weights: {quality?, switches?, stalls?, startup?}, relative to `standard` (qoe.h)
  *             | mu: [quality, switch, stall] (+ utility?: linear, log or pamoe), the papers' form
  *   LABELS    {device?, cdn?, country?, app?, network?, experiment?, tenant?} (session/labels.h)
@@ -38,6 +39,7 @@
 
 #include "base/field.h"
 #include "serve/session/service.h"
+#include "serve/store/forget.h"
 
 #define WIRE_BUFFER_MAX_S 60.0
 #define WIRE_HISTORY 64 /* most entries of throughput_kbps */
@@ -53,6 +55,15 @@ struct wire_decide {
 /* Reads any body into the struct at base. The table ends with {0}. */
 int wire_body(const struct field *fields, void *base, const char *body, size_t n,
               struct err *e) __attribute__((warn_unused_result));
+
+/* choice borrows viewer. */
+struct wire_forget {
+    struct forget_choice choice;
+    char session[64], viewer[2 * SERVICE_VIEWER], before[40];
+    bool has_viewer, dry_run;
+};
+int wire_forget(struct wire_forget *out, const char *body, size_t n, struct err *e)
+    __attribute__((warn_unused_result));
 
 int wire_open(struct session_open *out, const char *body, size_t n, struct err *e)
     __attribute__((warn_unused_result));

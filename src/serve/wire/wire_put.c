@@ -89,7 +89,19 @@ static void put_arm(struct emit *o, const struct session_opened *s)
     put_string(o, "arm", s->arm);
 }
 
-static void put_labels(struct emit *o, const struct labels *l)
+void wire_put_forgotten(struct emit *o, const struct forget_stats *s, bool dry)
+{
+    emit_open(o, '{');
+    put_bool(o, "dry_run", dry);
+    put_int(o, "sessions", s->sessions);
+    put_int(o, "live", s->live);
+    put_int(o, "steps", s->steps);
+    put_int(o, "trajectories", s->trajectories);
+    put_int(o, "kept", s->kept);
+    emit_close(o, '}');
+}
+
+void wire_put_labels(struct emit *o, const struct labels *l)
 {
     if (labels_none(l)) return;
     emit_key(o, "labels");
@@ -107,7 +119,7 @@ void wire_put_opened(struct emit *o, const struct session_opened *s)
     put_understood(o, s->profile, s->hinted, &s->qoe);
     put_bool(o, "explores", s->explores);
     put_arm(o, s);
-    put_labels(o, &s->labels);
+    wire_put_labels(o, &s->labels);
     put_digits(o, "key", s->key);
     emit_close(o, '}');
 }
@@ -197,7 +209,7 @@ void wire_put_history_head(struct emit *o, const struct history *h)
     put_bool(o, "explores", h->opened.explores);
     if (h->opened.observed) put_string(o, "mode", "observe");
     put_arm(o, &h->opened);
-    put_labels(o, &h->opened.labels);
+    wire_put_labels(o, &h->opened.labels);
     put_digits(o, "key", h->opened.key);
     emit_key(o, "ladder_kbps");
     emit_doubles(o, h->open.ladder_kbps, h->open.levels);

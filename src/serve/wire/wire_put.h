@@ -12,6 +12,7 @@
 #include "serve/wire/emit.h"
 #include "serve/parts.h"
 #include "serve/session/service.h"
+#include "serve/store/forget.h"
 
 /* Each writes one whole object. */
 void wire_put_opened(struct emit *o, const struct session_opened *s);
@@ -47,5 +48,8 @@ void wire_put_reward_event(struct emit *o, const char *session,
 /* One line of names and one per step (RFC 4180; all values are numbers). */
 void wire_put_history_csv_head(struct emit *o);
 void wire_put_history_csv(struct emit *o, const struct history *h);
+
+/* What was deleted, or would be. */
+void wire_put_forgotten(struct emit *o, const struct forget_stats *s, bool dry);
 
 #endif

@@ -46,4 +46,7 @@ static inline void put_reals(struct emit *o, const char *key, const double *v, i
     emit_doubles(o, v, n);
 }
 
+/* labels: {...}; nothing if there are none. In wire_put.c. */
+void wire_put_labels(struct emit *o, const struct labels *l);
+
 #endif

@@ -9,6 +9,7 @@
 #include "serve/added/added_wire.h"
 #include "serve/cluster/bus_wire.h"
 #include "serve/cluster/slot_log.h"
+#include "serve/trial/trial_wire.h"
 #include "support/buckets.h"
 #include "support/suites.h"
 #include "support/trajs.h"
@@ -25,6 +26,9 @@ static struct traj traj;
 static struct bus_wire_common common;
 static struct slot_log slots;
 static struct added_wire added;
+static struct trial_common trial;
+static struct trial_tally tally;
+static struct trial_wire_units units;
 
 static void golden_keep(struct golden *g, const char *key, void *bytes, size_t n)
 {
@@ -132,6 +136,52 @@ static void make_added(struct golden *g)
     make_value(g, added_wire_list_kind.key, &added_wire_list_kind, &added);
 }
 
+static void make_trial(struct golden *g)
+{
+    trial = (struct trial_common){.phase = TRIAL_PROMOTED,
+                                  .promoted = 1,
+                                  .started_at = 1.7e9 + .5,
+                                  .key = {1, 2, 3, [15] = 16},
+                                  .makers = 2,
+                                  .maker = {7, 8},
+                                  .used = 1,
+                                  .used_name = {"winter"}};
+    trial.plan = (struct trial_plan){
+        .name = "spring",
+        .arms = 2,
+        .arm = {{"now", .5, "player", ""}, {"new", .25, "soda:beta=2", "live"}},
+        .sessions = 1000,
+        .stall_margin = .001,
+        .startup_margin_s = .25};
+    for (int i = 0; i < COMPARE_ARMS; i++)
+        trial.stopped_by[i] = i == 1 ? COMPARE_STARTUP : -1;
+    make_value(g, trial_wire_common_kind.key, &trial_wire_common_kind, &trial);
+}
+
+static void make_tally(struct golden *g)
+{
+    char key[SHARED_VALUE_KEY];
+    struct compare_cfg cfg = {.arms = 2, .share = {.5, .5}, .sessions = 100};
+    tally = (struct trial_tally){.id = 5, .boot = 6, .units = 3};
+    compare_init(&tally.compare, &cfg);
+    for (int i = 0; i < 3; i++) {
+        struct compare_session one = {{1.5 + i, .25, 80, 2, 40, 99 * i}};
+        compare_assign(&tally.compare, i % 2, COMPARE_COUNTED);
+        compare_add(&tally.compare, i % 2, i, &one);
+    }
+    compare_assign(&tally.compare, 1, COMPARE_AGAIN);
+    trial_wire_tally_key(key, tally.id, 7);
+    make_value(g, key, &trial_wire_tally_kind, &tally);
+}
+
+static void make_units(struct golden *g)
+{
+    char key[SHARED_VALUE_KEY];
+    units = (struct trial_wire_units){.n = 3, .unit = {1, 0xfedcba9876543210, 3}};
+    trial_wire_units_key(key, 5, 7, 2);
+    make_value(g, key, &trial_wire_units_kind, &units);
+}
+
 /* The last of three pieces of a value. */
 static void make_piece(struct golden *g, const char *key, enum envelope_kind kind,
                        int form)
@@ -170,6 +220,7 @@ static const struct golden_row {
     {"traj-3", make_traj},     {"traj-4", make_traj_added}, {"weights", make_weights},
     {"common-2", make_common}, {"heartbeat", make_beat},    {"slots", make_slots},
     {"added", make_added},     {"state", make_state},       {"experts", make_experts},
+    {"trial", make_trial},     {"tally", make_tally},       {"units", make_units},
 };
 enum { ROWS = sizeof ROW / sizeof *ROW };
 
@@ -224,17 +275,20 @@ TEST(the_bytes_of_before_are_read)
     static const struct {
         const char *name;
         const struct shared_value_kind *kind;
-    } row[] = {{"weights", &bus_wire_weights_kind},
-               {"common-2", &bus_wire_common_kind},
-               {"heartbeat", &bus_wire_heartbeat_kind},
-               {"slots", &slot_log_kind},
-               {"added", &added_wire_list_kind}};
+    } row[] = {
+        {"weights", &bus_wire_weights_kind},     {"common-2", &bus_wire_common_kind},
+        {"heartbeat", &bus_wire_heartbeat_kind}, {"slots", &slot_log_kind},
+        {"added", &added_wire_list_kind},        {"trial", &trial_wire_common_kind},
+        {"tally", &trial_wire_tally_kind},       {"units", &trial_wire_units_kind}};
     static union {
         struct bus_wire_weights weights;
         struct bus_wire_common common;
         struct bus_wire_heartbeat heartbeat;
         struct slot_log slots;
         struct added_wire added;
+        struct trial_common trial;
+        struct trial_tally tally;
+        struct trial_wire_units units;
     } value;
     for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
         golden_recorded(&was, row[i].name);

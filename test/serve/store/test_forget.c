@@ -229,6 +229,55 @@ TEST(what_cannot_be_done_is_said)
     ck_assert_int_eq(forget_sessions(&s, "/nonexistent", &anna, false, &e), ERR_ABSENT);
 }
 
+/* In a store that is open, as service_forget does. */
+TEST(a_request_under_way_brings_nothing_back)
+{
+    struct store s;
+    struct forget_stats n;
+    struct forget_choice anna = {.viewer = "anna"};
+    ck_assert_int_eq(store_sqlite_open(&s, &(struct store_sqlite_cfg){.path = path}, &e),
+                     0);
+    ck_assert_int_eq(s.forget(s.self, &n, &anna, KEY, 1e9 + 30, true, &e), 0);
+    ck_assert_int_eq(n.sessions, SESSIONS / 3);
+    ck_assert_int_eq(s.forget(s.self, &n, &anna, KEY, 1e9 + 30, false, &e), 0);
+    ck_assert_int_eq(n.sessions, SESSIONS / 3);
+    for (int i = 0; i < SESSIONS; i++)
+        ck_assert_int_eq(found_of(i) > 0, i % 3 != 0);
+    /* 0 ran and 30 ended later than `since`; 3 ended long before; 1 is not anna's */
+    static const int LATE[] = {0, 30, 3, 1};
+    for (size_t k = 0; k < sizeof LATE / sizeof *LATE; k++) {
+        struct store_rec r[2] = {{.kind = STORE_SESSION, .row = forget_row(LATE[k])},
+                                 {.kind = STORE_STEP}};
+        memcpy(r[1].id, r[0].row.id, TRACK_ID);
+        r[1].step = (struct step){.ord = 90, .chunk = 90, .rev = 1};
+        ck_assert_int_eq(s.write(s.self, r, 2, &e), 0);
+        ck_assert_int_eq(found_of(LATE[k]) > 0, k > 1);
+    }
+    s.free(s.self);
+}
+
+TEST(sessions_in_memory_are_chosen_alike)
+{
+    struct track_row row = forget_row(3);
+    struct forget_choice c = {.viewer = "anna", .before = 1e9 + 4};
+    ck_assert_int_eq(forget_check(&c, &e), 0);
+    ck_assert(forget_fits(&c, KEY, &row));
+    strcpy(c.labels.value[LABELS_TENANT], "all");
+    ck_assert(!forget_fits(&c, KEY, &row));
+    strcpy(c.labels.value[LABELS_TENANT], "kids");
+    ck_assert(forget_fits(&c, KEY, &row));
+    c.before = 1e9 + 3;
+    ck_assert(!forget_fits(&c, KEY, &row));
+    row = forget_row(0); /* it runs */
+    ck_assert(!forget_fits(&(struct forget_choice){.before = 2e9}, KEY, &row));
+    row.viewer = 0;
+    strcpy(row.arm.trial, "spring");
+    row.arm.unit = viewer_unit(KEY, "spring", "carl", 5);
+    ck_assert(forget_fits(&(struct forget_choice){.viewer = "carl"}, KEY, &row));
+    ck_assert(!forget_fits(&(struct forget_choice){.viewer = "dora"}, KEY, &row));
+    ck_assert_int_eq(forget_check(&(struct forget_choice){.before = 0}, &e), ERR_INVALID);
+}
+
 TEST(times_are_in_utc)
 {
     static const struct {
@@ -253,4 +302,5 @@ TEST(times_are_in_utc)
 SUITE_SET_UP(serve_store_forget, 30, setup, teardown, a_viewer_leaves_no_bytes,
              what_was_deleted_before_goes_too, conditions_are_joined,
              a_viewer_of_an_older_trial_is_found, what_cannot_be_done_is_said,
+             a_request_under_way_brings_nothing_back, sessions_in_memory_are_chosen_alike,
              times_are_in_utc);

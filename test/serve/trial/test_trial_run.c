@@ -284,7 +284,7 @@ TEST(a_name_is_used_once)
     ck_assert_int_eq(trial_plan_of(&p, &f.optional.trial, NULL), 0);
     e = (struct err){0};
     ck_assert_int_eq(trial_run_start(the_trial(), &p, 0, &e), ERR_CONFLICT);
-    ck_assert_ptr_nonnull(strstr(e.detail, "store"));
+    ck_assert_ptr_nonnull(strstr(e.detail, "earlier trial"));
 }
 
 TEST(weights_of_a_file_decide_and_teach_nothing)
