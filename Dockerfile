@@ -14,8 +14,8 @@
 #
 # deploy/README.md describes compose and Kubernetes.
 #
-# The image contains the demo: its libraries come from npm and its stream from ffmpeg, in a stage of
-# their own. The host needs neither. A smaller image, without the demo's stream and libraries:
+# The image contains the manual and the demo: libraries come from npm and the stream from ffmpeg, in a
+# stage of their own. The host needs neither. A smaller image, without all of these:
 #
 #   docker build --build-arg DEMO=no -t abrd .
 
@@ -28,13 +28,16 @@ COPY . .
 RUN make -j"$(nproc)" all man && make install-program DESTDIR=/out && \
     strip /out/usr/local/bin/abrd && rm -r /out/usr/local/lib/systemd
 
-# what the demo needs. A registry of your own: docker build --secret id=npmrc,src=$HOME/.npmrc ...
+# what the demo needs. A registry of your own, and the certificates of a proxy that reads TLS:
+#   docker build --secret id=npmrc,src=$HOME/.npmrc --secret id=ca,src=/etc/ssl/certs/ca-certificates.crt ...
 FROM build AS demo
 ARG DEMO=yes
 RUN mkdir /demo && if [ "$DEMO" = yes ]; then make deps-pages; fi
-RUN --mount=type=secret,id=npmrc if [ "$DEMO" = yes ]; then \
+RUN --mount=type=secret,id=npmrc --mount=type=secret,id=ca if [ "$DEMO" = yes ]; then \
+    if [ -f /run/secrets/ca ]; then export NODE_EXTRA_CA_CERTS=/run/secrets/ca; fi; \
     NPM_CONFIG_USERCONFIG=/run/secrets/npmrc make web && \
-    mkdir -p /demo/usr/local/share/abrd/web && cp -r web/vendor /demo/usr/local/share/abrd/web/ && \
+    mkdir -p /demo/usr/local/share/abrd/web && cp -r web/vendor web/docs /demo/usr/local/share/abrd/web/ && \
+    rm /demo/usr/local/share/abrd/web/docs/.done && \
     ABRD=/out/usr/local/bin/abrd sh web/tools/make-media.sh /demo/usr/local/share/abrd/media; fi
 
 FROM debian:bookworm-slim

@@ -612,6 +612,10 @@ sbom: all ## list the dependencies with their licences as SPDX in build/abrd.spd
 image: ## build and test the image of the Dockerfile (buildah)
 	@bash test/each.sh test/trial/image.sh
 
+.PHONY: compose
+compose: test/deploy/node_modules/.done ## start the services of deploy/compose in namespaces, from the image of make image (root; haproxy, nats-server, prometheus)
+	@bash test/each.sh test/trial/compose.mjs
+
 .PHONY: deb
 deb: ## build Debian packages into build/deb and check them with lintian; MAINTAINER='Name <address>'
 	$(call install,$(PKG_BUILD) $(PKG_WEB) $(PKG_DEB))

@@ -5,6 +5,7 @@ import { execFileSync } from 'node:child_process';
 import fs from 'node:fs';
 import path from 'node:path';
 
+import { faint } from './contrast.mjs';
 import { Daemon, ROOT } from './daemon.mjs';
 import { test, until } from './harness.mjs';
 import { launch } from './stage.mjs';
@@ -98,10 +99,14 @@ export async function apiTests() {
             await until(async () => (await box.locator('.status').textContent()).includes('stopped'), 'its end');
         });
 
-        await test('api page: a phone needs no sideways scrolling, and nothing comes from elsewhere', async () => {
+        await test('api page: a phone needs no sideways scrolling, all can be read, and nothing comes from elsewhere', async () => {
             await page.setViewportSize({ width: 360, height: 740 });
             await page.evaluate(() => document.querySelectorAll('details.route').forEach(d => { d.open = true; }));
             assert.ok(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth));
+            for (const colorScheme of ['light', 'dark']) {
+                await page.emulateMedia({ colorScheme });
+                assert.deepEqual(await faint(page), [], colorScheme);
+            }
             assert.deepEqual([foreign, errors], [[], []]);
         });
     } finally {

@@ -1,6 +1,7 @@
 // minute.mjs - what viewers of the demo get with abrd in the first minute: real time, Chromium, four links, six
-// profiles. The left player plays, too, as on the page. It takes half an hour and belongs to no other test. Nothing else may run on the machine
-// meanwhile, since a busy processor stalls the playback as a slow link does.
+// profiles. The left player plays, too, as on the page; SOLO=1 leaves it out and needs half of the processor. It takes
+// half an hour and belongs to no other test. Nothing else should run on the machine meanwhile, since a busy processor
+// stalls the playback as a slow link does.
 //
 //   node test/web/minute.mjs
 //   LINK=lte-02,outage PROFILE=news,live SECONDS=60 POLICY=FILE SHOTS=build/minute node test/web/minute.mjs
@@ -8,7 +9,8 @@
 // A row passes if 57 of 60 seconds of video were seen and the first picture came within 3 s, or what the
 // lowest level alone gives on this link, if that is less (alone.mjs). SHOTS: a folder for a picture of each
 // page. `late` is the longest time that the page's own clock was late: with more than LATE_S the machine was
-// too busy, and the row says nothing. Exits with 1 if a row fails, with 2 if one says nothing.
+// too busy, and the row says nothing: it is played again, TRIES times in all (3). Exits with 1 if a row fails, with
+// 2 if one says nothing.
 import fs from 'node:fs';
 import path from 'node:path';
 
@@ -17,7 +19,7 @@ import { Daemon, ROOT } from './daemon.mjs';
 import { until } from './harness.mjs';
 import { launch } from './stage.mjs';
 
-const { LINK, PROFILE, POLICY, SHOTS, SECONDS = '60' } = process.env;
+const { LINK, PROFILE, POLICY, SHOTS, SOLO, SECONDS = '60', TRIES = '3' } = process.env;
 const PROFILES = ['standard', 'documentary', 'live', 'news', 'sports', 'lecture'];
 const seconds = Number(SECONDS), SEEN = 0.95, FIRST_S = 3, SLACK_S = 0.5, LATE_S = 0.5;
 const MEDIA = path.join(ROOT, 'build/film');
@@ -26,6 +28,9 @@ const bytesOf = name => fs.statSync(path.join(MEDIA, name)).size;
 const LOWEST = 300, CHUNKS = fs.readdirSync(MEDIA).filter(f => f.startsWith(`${LOWEST}-`) && f.endsWith('.m4s')).length;
 const before = [bytesOf('manifest.mpd'), bytesOf(`${LOWEST}-init.mp4`)];
 const sizes = Array.from({ length: CHUNKS }, (_, i) => bytesOf(`${LOWEST}-${i + 1}.m4s`));
+
+/** What a row is whose page did not even open in time. */
+const NONE = { late: Infinity, first: null, seen: 0, stalled: 0, points: null, kbps: NaN, switches: null, n: 0, followed: 0, link: null };
 
 /** Runs in the page: what was seen in the first `limit` seconds; null: not over. */
 function seenIn(limit) {
@@ -42,11 +47,14 @@ function seenIn(limit) {
 async function play(browser, daemon, link, profile) {
     const page = await browser.newPage({ viewport: { width: 1280, height: 900 } });
     try {
-        await page.goto(`${daemon.url}/?${new URLSearchParams({ link, profile })}`);
+        await page.goto(`${daemon.url}/?${new URLSearchParams({ link, profile, ...(SOLO && { solo: 1 }) })}`);
         await page.waitForFunction(() => window.demo);
         const row = await until(() => page.evaluate(seenIn, seconds), `${seconds} s of ${link}`, 1000 * seconds + 60000);
         if (SHOTS) await page.screenshot({ path: path.join(SHOTS, `${link}-${profile}.png`), fullPage: true });
         return row;
+    } catch (e) {
+        if (e.name !== 'TimeoutError' && !/^waited/.test(e.message)) throw e;
+        return NONE;
     } finally {
         await page.close();
     }
@@ -77,7 +85,9 @@ try {
     line(['', '', 's', 's', 's', 's', 's', '%', '', '', 'a minute', 'chunks', 's']);
     for (const link of links)
         for (const profile of profiles) {
-            const r = await play(browser, daemon, link, profile), lowest = alone(r.link, before, sizes, { seconds });
+            let r = NONE, tries = 0;
+            while (r.late > LATE_S && tries++ < Number(TRIES)) r = await play(browser, daemon, link, profile);
+            const lowest = r.link ? alone(r.link, before, sizes, { seconds }) : { first_s: NaN, seen_s: NaN };
             const good = r.seen >= Math.min(SEEN * seconds, lowest.seen_s - SLACK_S) && r.first !== null &&
                 r.first <= Math.max(FIRST_S, lowest.first_s + SLACK_S);
             const busy = r.late > LATE_S;
@@ -85,7 +95,7 @@ try {
             if (busy) starved++; else if (!good) failed++;
             line([link, profile, fixed(r.first, 1), fixed(lowest.first_s, 1), fixed(r.seen, 1), fixed(lowest.seen_s, 1),
                 fixed(r.stalled, 1), fixed(100 * r.stalled / (r.stalled + r.seen), 1), fixed(r.points, 0), fixed(r.kbps / 1000, 2),
-                fixed(r.switches, 1), `${r.followed}/${r.n}`, fixed(r.late, 2), busy ? '  busy' : good ? '' : '  fails']);
+                fixed(r.switches, 1), `${r.followed}/${r.n}`, fixed(r.late, 2), `${busy ? '  busy' : good ? '' : '  fails'}${tries > 1 ? ` (try ${Math.min(tries, Number(TRIES))})` : ''}`]);
         }
 } finally {
     await browser.close();

@@ -4,6 +4,7 @@ import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import path from 'node:path';
 
+import { faint } from './contrast.mjs';
 import { Daemon, ROOT } from './daemon.mjs';
 import { test, until as waitFor } from './harness.mjs';
 import { launch } from './stage.mjs';
@@ -39,19 +40,6 @@ const flowOf = page => page.evaluate(() => Object.fromEntries([...document.query
 const overflows = page => page.evaluate(() => [...document.querySelectorAll('body *')]
     .filter(e => !e.closest('svg, pre, .skip') && e.getBoundingClientRect().right > innerWidth + 1)
     .map(e => e.outerHTML.slice(0, 80)));
-
-/** Contrast of every text with what is behind it; below 4.5: too little. */
-const faint = page => page.evaluate(() => {
-    const rgb = c => (c.match(/[\d.]+/g) ?? [0, 0, 0, 0]).map(Number);
-    const light = c => rgb(c).slice(0, 3).map(v => v / 255).map(v => (v <= .03928 ? v / 12.92 : ((v + .055) / 1.055) ** 2.4))
-        .reduce((sum, v, i) => sum + v * [.2126, .7152, .0722][i], 0);
-    const behind = e => { for (; e; e = e.parentElement) { const c = getComputedStyle(e).backgroundColor; if (rgb(c)[3] !== 0) return c; } return 'rgb(255, 255, 255)'; };
-    return [...document.querySelectorAll('main *')].filter(e => e.checkVisibility() && !e.disabled &&
-        [...e.childNodes].some(n => n.nodeType === 3 && n.textContent.trim())).map(e => {
-        const [a, b] = [light(getComputedStyle(e).color), light(behind(e))].sort((x, y) => y - x);
-        return [e.outerHTML.slice(0, 60), (a + .05) / (b + .05)];
-    }).filter(([, ratio]) => ratio < 4.5);
-});
 
 /** The report with an arm that a guard rail stopped. */
 function stopped(report) {

@@ -120,8 +120,12 @@ function show(s) {
         const part = document.createElement('span');
         part.className = expertClass(k);
         part.style.width = `${100 * n / (total || 1)}%`;
-        part.title = `expert ${k}: ${n.toLocaleString('en')} decisions`;
         return part;
+    }));
+    $('shares-key').replaceChildren(...s.expert_decisions.flatMap((n, k) => {
+        const mark = document.createElement('i');
+        mark.className = expertClass(k);
+        return [mark, `${k}: ${n.toLocaleString('en')} `];
     }));
 }
 

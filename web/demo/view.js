@@ -38,8 +38,8 @@ export function showWho(state, recording, running, name) {
         text($('who-text'), 'abrd decides');
         text($('who-why'), [
             session && `in ${name}`,
-            session && `viewer: ${session.profile}${session.hinted ? '' : ' (assumed)'}`,
-            a && byExpert(a), a && `policy version ${a.policy}`,
+            session && `viewer ${session.profile}${session.hinted ? '' : ' (assumed)'}`,
+            a && byExpert(a),
             session?.explores && 'explores',
             a?.latency_s !== undefined && `answered in ${Math.max(1, Math.round(a.latency_s * 1000))} ms`,
         ].filter(Boolean).join(' · '));
@@ -127,7 +127,7 @@ export function showStrip(recording) {
         }
         if (c.arrived_s === null) cell.classList.add('loading');
         cell.style.height = `${10 + 90 * c.kbps / top}%`;
-        cell.title = `chunk ${c.chunk}: ${c.kbps} kbps` + (c.by === 'player' ?
+        cell.title = `chunk ${c.chunk}: ${c.kbps} kbit/s` + (c.by === 'player' ?
             ', by the player\u2019s own rules' : `, by ${byExpert(a)}`) +
             (c.points === undefined || c.points === null ? '' : `, ${c.points.toFixed(0)} points`);
         return cell;
@@ -156,7 +156,7 @@ export function showDecision(answer, recording) {
         const fill = element('b');
         fill.style.width = `${(100 * p).toFixed(1)}%`;
         bar.append(fill);
-        row.append(element('span', '', `${Math.round(recording.ladder[i] ?? 0)} kbps`), bar,
+        row.append(element('span', '', `${Math.round(recording.ladder[i] ?? 0)} kbit/s`), bar,
             element('span', '', `${(100 * p).toFixed(p < 0.1 ? 1 : 0)} %`));
         return row;
     });

@@ -24,40 +24,49 @@ async function load() {
 }
 
 /** A word as it is compared: "metrics" finds "metric", "delete" finds "deleting". */
-const stem = word => word.length > 4 ? word.replace(/(?:ing|ies|es|ed|s|e|y)$/, '') : word;
+const stemOf = word => word.length > 4 ? word.replace(/(?:ing|ies|es|ed|s|e|y)$/, '') : word;
 
 /** Words of questions that say nothing about their subject. */
 const EMPTY = new Set('a an and are can do does for from how i in is it my of on or the to what when where which why with'.split(' '));
 
-/** Whether a word stands in a text: 2 at the start of a word, 1 within one. */
+const ENDING = /^(?:ing|ies|es|ed|s|e|y)(?![a-z0-9])/;
+
+/**
+ * How a word stands in a text: 3 alone, 2 at the start of another, 1 within one. Short words need more: "nat" is
+ * not found within "coordinates", and hardly in "nats".
+ */
 function place(text, word) {
-    let at = text.indexOf(word);
-    if (at < 0) return 0;
-    for (; at >= 0; at = text.indexOf(word, at + 1)) if (at === 0 || /[^a-z0-9]/.test(text[at - 1])) return 2;
-    return 1;
+    const short = word.length < 4;
+    let best = 0;
+    for (let at = text.indexOf(word); at >= 0 && best < 3; at = text.indexOf(word, at + 1)) {
+        const rest = text.slice(at + word.length, at + word.length + 4);
+        const starts = at === 0 || /[^a-z0-9]/.test(text[at - 1]), ends = !/^[a-z0-9]/.test(short ? rest : rest.replace(ENDING, ''));
+        best = Math.max(best, !starts ? Number(!short) : ends ? 3 : short ? 1 : 2);
+    }
+    return best;
 }
 
 /** How well an entry fits the words: {n: how many stand in it, s: how prominently}. */
 function score(e, words) {
     let n = 0, s = (e.row ? 0 : 1) + 4 / (1 + e.heading.length / 20);
-    for (const w of words) {
+    for (const { stem: w, typed } of words) {
         const points = Math.max(6 * place(e.head, w), 2.5 * place(e.page.toLowerCase(), w), 1 * place(e.whole, w));
         if (points) n++;
-        s += points;
+        s += points + (place(e.head, typed) === 3 ? 2 : 0);
     }
     return { n, s };
 }
 
 /** The part of a text around the first word that is found. */
 function snippet(text, words) {
-    const low = text.toLowerCase(), at = Math.max(0, Math.min(...words.map(w => low.indexOf(w)).filter(i => i >= 0), text.length) - 40);
+    const low = text.toLowerCase(), at = Math.max(0, Math.min(...words.map(w => low.indexOf(w.stem)).filter(i => i >= 0), text.length) - 40);
     return (at > 0 && at < text.length ? '... ' : '') + text.slice(at < text.length ? at : 0).slice(0, 140);
 }
 
 async function show() {
     const query = input.value.toLowerCase().trim();
     const typed = query.split(/[\s,;?]+/).filter(Boolean), telling = typed.filter(w => !EMPTY.has(w));
-    const words = (telling.length ? telling : typed).map(w => stem(w.replace(/(\w)-(?=\w)/g, '$1')));
+    const words = (telling.length ? telling : typed).map(w => w.replace(/(\w)-(?=\w)/g, '$1')).map(w => ({ typed: w, stem: stemOf(w) }));
     const all = words.length ? await load() : [];
     if (input.value.toLowerCase().trim() !== query) return; // typed on meanwhile
     const scored = all.map(e => ({ e, ...score(e, words) })).filter(f => f.n);

@@ -216,8 +216,9 @@ int emulate_page_write(struct emulate_page *p, const struct viewers_cfg *crowd,
     struct gathered g = {x, x + n, x + 2 * n, x + 3 * n, x + 4 * n};
     struct report *r = p->report;
     report_summary(
-        r, "%d viewers of %d profiles played %d traces; the charts show what they saw.",
-        p->viewers, crowd->n_profiles, crowd->corpus->n);
+        r, "%d viewers of %d profile%s played %d traces; the charts show what they saw.",
+        p->viewers, crowd->n_profiles, crowd->n_profiles == 1 ? "" : "s",
+        crowd->corpus->n);
     report_param_int(r, "viewers", p->viewers);
     report_param(r, "traces", "%s, %d", crowd->corpus->name, crowd->corpus->n);
 
