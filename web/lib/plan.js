@@ -21,7 +21,7 @@ export function planOf(view, { mean: meanKbps, spread, next, later }) {
     const { ladder, chunkS, chunk, chunks, bufferS, bufferMaxS, bytes, margin, qoe: { stall } } = view;
     const trust = margin === 0 ? 1 : Math.exp(-margin);
     const slow = Math.max(Math.min(ladder[0] / meanKbps, 1) - SLOW_FROM, 0);
-    const reachS = (REACH + SLOW * slow) * bufferS + FAR * Math.max(bufferS - FAR_S, 0);
+    const reachS = (REACH + SLOW * slow) * bufferS + (chunks ? FAR * Math.max(bufferS - FAR_S, 0) : 0);
     const tail = Math.min(TAIL + reachS / chunkS, TAIL_MAX);
     const lowS = Math.min(LOW_S * spread * Math.sqrt(chunkS), bufferMaxS / LOW_PART), lowCost = LOW * stall;
     const held = chunks ? Math.min(tail, chunks - chunk - 1) : tail;

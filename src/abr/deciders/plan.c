@@ -65,8 +65,9 @@ static void plan_prepare(struct plan_task *t, const struct plan_cfg *cfg,
     t->v = v;
     t->pairs = (v->levels + 1) / 2;
     double slow = fmax(fmin(v->ladder_kbps[0] / f->mean_kbps, 1) - PLAN_SLOW, 0);
+    double far = v->chunks ? cfg->far : 0;
     double reach_s = (cfg->reach + cfg->slow * slow) * v->buffer_s +
-                     cfg->far * fmax(v->buffer_s - cfg->far_s, 0);
+                     far * fmax(v->buffer_s - cfg->far_s, 0);
     t->mu_low = cfg->low * v->qoe.mu_stall;
     t->low_s =
         fmin(cfg->low_s * f->spread * sqrt(v->chunk_s), v->buffer_max_s / PLAN_LOW_PART);

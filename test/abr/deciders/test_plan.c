@@ -140,9 +140,14 @@ TEST(a_large_buffer_reaches_further)
     struct view v = two_levels();
     struct plan p = plan_of(CFG(1, 5, .5, 1), &v);
     expect(p.value[1], 10 + 90 * 5.75, 90 + 90 * 5.75);
-    /* 2 s more than 4 s, twice: a chunk more */
-    p = plan_of((struct plan_cfg){1, 5, .5, 1, 0, 0, 0, 2, 4}, &v);
+    /* 2 s more than 4 s, twice: a chunk more, but not in a live stream */
+    const struct plan_cfg far = {1, 5, .5, 1, 0, 0, 0, 2, 4};
+    p = plan_of(far, &v);
+    expect(p.value[1], 10 + 90 * 5.75, 90 + 90 * 5.75);
+    v.chunks = 100;
+    p = plan_of(far, &v);
     expect(p.value[1], 10 + 90 * 6.75, 90 + 90 * 6.75);
+    v.chunks = 0;
     p = plan_of(CFG(1, 5, 1000, 1), &v);
     expect(p.value[1], 10 + 90 * PLAN_TAIL_MAX, 90 + 90 * PLAN_TAIL_MAX);
 }
@@ -178,7 +183,7 @@ static double plain_value(const struct plan_cfg *cfg, const struct view *v,
 {
     double load = fmin(v->ladder_kbps[0] / f->mean_kbps, 1);
     double reach_s = (cfg->reach + cfg->slow * fmax(load - PLAN_SLOW, 0)) * v->buffer_s +
-                     cfg->far * fmax(v->buffer_s - cfg->far_s, 0);
+                     (v->chunks ? cfg->far * fmax(v->buffer_s - cfg->far_s, 0) : 0);
     double tail = fmin(cfg->tail + reach_s / v->chunk_s, PLAN_TAIL_MAX);
     double low_s = cfg->low_s * f->spread * sqrt(v->chunk_s);
     low_s = fmin(low_s, v->buffer_max_s / PLAN_LOW_PART);
