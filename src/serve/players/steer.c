@@ -31,6 +31,7 @@ struct player {
     double starved_s;       /* reported since; < 0 nothing */
     bool reported;          /* the outcome is in the session */
     double kbps;            /* the cap */
+    double top_kbps;        /* largest tb that it sent */
     double audio_kbps;      /* requested last; 0: none, or within the video's */
     int64_t other_bytes;    /* of sound that came since the chunk was requested */
     double rate[RECENT];    /* kbit/s, newest last */
@@ -109,10 +110,12 @@ static int level_of(double kbps, const struct video *v)
     return best;
 }
 
-/* The cap that the player itself has; 0: none. */
-static double own_cap(const struct cmcd *c, const struct video *v)
+/* The cap that the player itself has; 0: none. dash.js lowers tb by the cap that it was told, so the largest
+ * so far is its own: *most. */
+static double own_cap(double *most, const struct cmcd *c, const struct video *v)
 {
-    double top = c->playable_kbps > 0 ? c->playable_kbps : c->top_kbps;
+    *most = fmax(*most, c->top_kbps);
+    double top = c->playable_kbps > 0 ? c->playable_kbps : *most;
     if (!(top > 0)) return 0;
     for (int k = v->levels - 1; k >= 0; k--)
         if (same_kbps(v->peak_kbps[k], top)) return v->ladder_kbps[k];
@@ -194,11 +197,12 @@ static double buffer_later(double now_buffer_s, int64_t bytes, double kbps,
     return fmin(fmax(now_buffer_s - takes, 0) + chunk_s, LIMITS_BUFFER_S);
 }
 
-static struct question question_of(const struct player *p, const struct video *v,
+static struct question question_of(struct player *p, const struct video *v,
                                    const struct cmcd *c)
 {
-    struct question q = {
-        .chunk = p->chunk + 1, .buffer_s = p->later_s, .max_kbps = own_cap(c, v)};
+    struct question q = {.chunk = p->chunk + 1,
+                         .buffer_s = p->later_s,
+                         .max_kbps = own_cap(&p->top_kbps, c, v)};
     q.has_next = q.chunk < v->chunks;
     if (!q.has_next) return q;
     const int64_t *bytes = video_chunk(v, q.chunk);
@@ -403,13 +407,14 @@ int steer_open(struct clients *clients, struct service *s, struct service_worker
     if (since && p.session[0]) return 0;
 
     bool live = c->live || video->live;
+    double top_kbps = 0;
     struct session_open in = {.levels = video->levels,
                               .chunk_s = video->chunk_s,
                               .chunks = live ? 0 : video->chunks,
                               .buffer_max_s = fmax(BUFFER_MAX_S, video->chunk_s),
                               .has_next = true,
                               .has_next_quality = video->points != NULL,
-                              .max_kbps = own_cap(c, video)};
+                              .max_kbps = own_cap(&top_kbps, c, video)};
     open_quality(&in, video);
     if (since) open_link(&in, &p);
     memcpy(in.ladder_kbps, video->ladder_kbps, sizeof in.ladder_kbps);
@@ -429,7 +434,8 @@ int steer_open(struct clients *clients, struct service *s, struct service_worker
                            .sent_s = -1,
                            .arrived_s = -1,
                            .starved_s = -1,
-                           .kbps = opened.first.kbps};
+                           .kbps = opened.first.kbps,
+                           .top_kbps = top_kbps};
     if (since) {
         begun.audio_kbps = p.audio_kbps;
         begun.rates = p.rates;

@@ -492,6 +492,16 @@ TEST(the_players_own_cap)
     }
 }
 
+/* dash.js lowers tb by the cap that it was told. That must not lower the next cap. */
+TEST(a_cap_does_not_lower_itself)
+{
+    ck_assert_int_eq(ask("sid=\"a\",ot=v,br=750,bl=60000,tb=1200", "750-1.m4s", 0), 0);
+    double first = told.max_kbps;
+    ck_assert_double_gt(first, 300);
+    ck_assert_int_eq(ask("sid=\"a\",ot=v,br=750,bl=60000,tb=300", "750-2.m4s", .1), 0);
+    ck_assert_double_ge(told.max_kbps, first);
+}
+
 /* An advertisement with another ladder: a new session over the same link. */
 TEST(another_ladder_continues)
 {
@@ -529,4 +539,4 @@ SUITE_SET_UP(serve_players_steer, 0, setup, teardown,
              the_last_byte_of_the_last_chunk_is_the_end,
              a_closed_session_is_opened_again_by_pictures, who_quits_has_not_watched_it,
              a_session_that_went_silent_is_opened_again, sound_takes_its_part_of_the_link,
-             the_players_own_cap, another_ladder_continues);
+             the_players_own_cap, a_cap_does_not_lower_itself, another_ladder_continues);
