@@ -22,7 +22,7 @@ TEST(exit_codes)
     snprintf(args, sizeof args, "forget --data %s --label device=tv --json -", dir);
     program_expect(args, 0, "\"sessions\": 0");
     snprintf(args, sizeof args, "forget --data %s", dir);
-    program_expect(args, 1, "--session, --viewer, --before or --label");
+    program_expect(args, 1, "session, viewer, before or a label");
     snprintf(args, sizeof args, "forget --data %s --viewer anna", dir);
     program_expect(args, 1, "secret");
     program_expect_in(dir, "forget --data @/none --before 2026-11-24", 1,
