@@ -67,7 +67,7 @@ export class Bridge {
 
 /** What a page can request. `log` has a row for every request of the video's files. */
 export class Network {
-    log = [];             // {at, path, kind, chunk, level, bytes, loaded, first, end, aborted}
+    log = [];             // {at, path, kind, chunk, level, bytes, loaded, first, heard (its newest bytes), end, aborted}
     resources = [];       // for performance.getEntriesByType('resource')
     clock;
     #link;
@@ -101,14 +101,16 @@ export class Network {
         const file = this.#site.at(path, (this.#epochMs + clock.now) / 1000);
         const bytes = typeof file?.body === 'string' ? new TextEncoder().encode(file.body) : file?.body ?? new Uint8Array(0);
         const { kind = null, chunk = -1, level = -1 } = file ?? {};
-        const row = { at: clock.now, path, kind, chunk, level, bytes: bytes.length, loaded: 0, first: NaN, end: NaN, aborted: false,
+        const row = { at: clock.now, path, kind, chunk, level, bytes: bytes.length, loaded: 0, first: NaN, heard: clock.now, end: NaN, aborted: false,
             status: file ? 200 : 404 };
         this.log.push(row);
         const answer = { status: row.status, type: file?.type ?? 'text/plain', body: bytes, total: bytes.length };
         let tick = 0;
         const look = () => {
             tick = clock.after(PROGRESS_MS, look);
-            on.progress(row.loaded = transfer.loaded());
+            const loaded = transfer.loaded();
+            if (loaded > row.loaded) row.heard = clock.now;
+            on.progress(row.loaded = loaded);
         };
         const transfer = this.#link.request(bytes.length, {
             first: () => {
