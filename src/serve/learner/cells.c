@@ -182,7 +182,7 @@ static void cells_play(struct cells_seen *out, struct cells *c,
     int chunks = 0;
     for (bool end = false; !end; chunks++) {
         struct verdict v;
-        if (!decide(&v, c->packed, &c->decider, &player.view, -1)) {
+        if (!decide_cautious(&v, c->packed, &c->decider, &player.view)) {
             out->score = NAN;
             return;
         }

@@ -1,7 +1,8 @@
 /* cells.h - the exam by cells: may these weights be published?
  *
  * A cell is a profile on a kind of link: the ten built-in profiles (qoe.h) on each of gen_kinds, on
- * links of gen_random_link, and on links that the daemon's own viewers had (cells_record). Every other
+ * links of gen_random_link, and on links that the daemon's own viewers had (cells_record). The policies
+ * decide as they are served, with a ceiling's caution (deciders/caution.h). Every other
  * generated link has a drawn buffer and round trip, every fourth a ladder of its own. Three policies play
  * the same links greedily: the shipped one, the champion, which is published, and a challenger. A link is
  * a sample, so differences are paired. With d the loss of the challenger, m and s its mean and standard

@@ -4,6 +4,7 @@
 
 #include "abr/emulator/feat.h"
 #include "abr/traces/gen.h"
+#include "nn/mlp.h"
 #include "support/suites.h"
 
 #include <check.h>
@@ -138,6 +139,47 @@ START_TEST(recorded_links_are_cells_of_their_own)
 }
 END_TEST
 
+/* The top level for the product's viewers, until their stalls weigh more than in any of their profiles. */
+static struct policy *careful(bool warned)
+{
+    enum {
+        START_SHARE = FEAT_FULL_DIM + 2
+    }; /* of start and stall weights: 1/9 or more */
+    struct policy_cfg cfg = policy_cfg_default(FEAT_PLAN_DIM);
+    cfg.hidden = cfg.critic_hidden = 8;
+    struct policy *p = policy_new(&cfg, NULL);
+    struct mlp_cfg m = {cfg.obs_dim, cfg.hidden, p->actor->cfg.layers, cfg.actions};
+    for (int k = 0; k < cfg.experts; k++) {
+        float *theta = p->actor->theta + mix_expert(&p->actor->cfg, k).at;
+        struct mlp_layer first = mlp_layer(&m, 0), head = mlp_layer(&m, m.layers);
+        theta[first.w + START_SHARE] = -9.5f;
+        theta[first.b] = 1;
+        for (int l = 1; l < m.layers; l++)
+            theta[mlp_layer(&m, l).w] = 1;
+        theta[head.w] = warned ? 1000 : 0;
+        theta[head.b + 5] = 1;
+    }
+    return p;
+}
+
+/* A session that has stalled above its ceiling is served with stalls that weigh more. */
+START_TEST(a_ceiling_makes_challengers_cautious)
+{
+    struct policy *p = careful(false), *q = careful(true);
+    struct cells *c = cells_new(&SMALL, p, NULL);
+    cells_judge(c, q);
+    const struct cells_report *r = cells_report(c);
+    int other = 0;
+    for (int i = 0; i < r->n; i++)
+        other +=
+            r->row[i].profile < QOE_PRODUCT && r->row[i].challenger != r->row[i].shipped;
+    ck_assert_int_gt(other, QOE_PRODUCT);
+    cells_free(c);
+    policy_free(q);
+    policy_free(p);
+}
+END_TEST
+
 START_TEST(weights_that_are_not_finite_fail)
 {
     struct policy *p = planner(), *q = policy_clone(p, NULL);
@@ -152,6 +194,7 @@ START_TEST(weights_that_are_not_finite_fail)
 END_TEST
 
 SUITE_WITHIN(serve_learner_cells, 30, weights_that_are_the_same_are_even,
-             a_reckless_challenger_is_worse, a_small_loss_everywhere_does_not_pass,
-             what_stalls_more_is_named, a_champion_below_the_shipped_weights_has_fallen,
+             a_ceiling_makes_challengers_cautious, a_reckless_challenger_is_worse,
+             a_small_loss_everywhere_does_not_pass, what_stalls_more_is_named,
+             a_champion_below_the_shipped_weights_has_fallen,
              recorded_links_are_cells_of_their_own, weights_that_are_not_finite_fail);
