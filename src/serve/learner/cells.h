@@ -63,6 +63,7 @@ struct cells_cfg {
     int links;     /* 24 of each kind; 4 .. CELLS_LINKS_MAX, even */
     double margin; /* 0.02 */
     uint64_t seed;
+    double source_share; /* 0.1: most recorded links of one source, but at least one */
 };
 
 /* One cell in the last exam. Scores are means of scaled reward per chunk. */
@@ -107,8 +108,10 @@ void cells_champion(struct cells *c, const struct policy *p);
 const struct policy *cells_shipped(const struct cells *c);
 const struct cells_report *cells_report(const struct cells *c);
 
-/* A link of the daemon's own viewers; taken, also on failure. The newest `links` are kept. */
-void cells_record(struct cells *c, struct trace *link);
+/* A link of the daemon's own viewers; taken. The newest `links` are kept. source: of the trajectory
+ * (learn/online.h); 0: unknown, no bound. A link of a source that has its share replaces the oldest of
+ * that source. */
+void cells_record(struct cells *c, struct trace *link, uint64_t source);
 
 /* "broadband", ..., "random", "recorded". */
 const char *cells_kind_name(int kind);

@@ -126,11 +126,11 @@ START_TEST(recorded_links_are_cells_of_their_own)
     struct policy *p = planner();
     struct cells *c = cells_new(&SMALL, p, NULL);
     for (int i = 0; i < CELLS_RECORDED_LEAST - 1; i++)
-        cells_record(c, gen_trace("volatile-low", 200, 1, (uint64_t)i, NULL));
+        cells_record(c, gen_trace("volatile-low", 200, 1, (uint64_t)i, NULL), 0);
     cells_judge(c, p);
     ck_assert_int_eq(cells_report(c)->n, QOE_PROFILES * (CELLS_KINDS - 1));
     for (int i = 0; i < 20; i++)
-        cells_record(c, gen_trace("volatile-low", 200, 2, (uint64_t)i, NULL));
+        cells_record(c, gen_trace("volatile-low", 200, 2, (uint64_t)i, NULL), 0);
     ck_assert_int_eq(cells_judge(c, p), CELLS_EVEN);
     ck_assert_int_eq(cells_report(c)->n, QOE_PROFILES * CELLS_KINDS);
     ck_assert_int_eq(cells_report(c)->recorded, SMALL.links);
@@ -193,8 +193,28 @@ START_TEST(weights_that_are_not_finite_fail)
 }
 END_TEST
 
+/* A quarter of 12 links is three. Others still come in, and take the place of the oldest. */
+START_TEST(one_source_has_its_share_of_the_links)
+{
+    struct cells_cfg cfg = SMALL;
+    cfg.source_share = .25;
+    struct policy *p = planner();
+    struct cells *c = cells_new(&cfg, p, NULL);
+    for (int i = 0; i < 20; i++) {
+        cells_record(c, gen_trace("volatile-low", 200, 1, (uint64_t)i, NULL), 7);
+        ck_assert_int_eq(cells_report(c)->recorded, i < 3 ? i + 1 : 3);
+    }
+    for (int i = 0; i < 20; i++) {
+        cells_record(c, gen_trace("volatile-low", 200, 2, (uint64_t)i, NULL), 0);
+        ck_assert_int_eq(cells_report(c)->recorded, i < 9 ? i + 4 : 12);
+    }
+    cells_free(c);
+    policy_free(p);
+}
+END_TEST
+
 SUITE_WITHIN(serve_learner_cells, 30, weights_that_are_the_same_are_even,
-             a_ceiling_makes_challengers_cautious, a_reckless_challenger_is_worse,
-             a_small_loss_everywhere_does_not_pass, what_stalls_more_is_named,
-             a_champion_below_the_shipped_weights_has_fallen,
+             one_source_has_its_share_of_the_links, a_ceiling_makes_challengers_cautious,
+             a_reckless_challenger_is_worse, a_small_loss_everywhere_does_not_pass,
+             what_stalls_more_is_named, a_champion_below_the_shipped_weights_has_fallen,
              recorded_links_are_cells_of_their_own, weights_that_are_not_finite_fail);
