@@ -33,8 +33,8 @@ const struct field online_fields[] = {
      "bound",
      ROW(exam_margin), .lo = 0, .hi = 10},
     {"source-share", "SHARE",
-     "largest weight of one client address in an update; 1: no bound, for installations "
-     "that see all viewers with one address",
+     "largest weight of one client address in an update and among the recorded links of "
+     "the exam; 1: no bound, for installations that see all viewers with one address",
      ROW(source_share), .lo = 0.001, .hi = 1},
     {"retries", "N",
      "number of times that a refused update is made again, each time without the most "

@@ -6,7 +6,7 @@
 #include <stddef.h>
 
 static const double CALM = 0.15, UNEVEN = 0.4; /* spread of the forecast, below */
-static const double STEP = 0.02, MARGIN_MIN = -0.5, MARGIN_MAX = 2;
+static const double STEP = 0.02, MARGIN_MAX = 2;
 static const double RATE = 0.02, KAPPA = 0.5; /* per second above the ceiling */
 
 const double caution_margins[CAUTION_LINKS] = {0, 0, 0.1};
@@ -29,6 +29,11 @@ static double clamp(double x, double lo, double hi)
     return x < lo ? lo : x > hi ? hi : x;
 }
 
+double caution_margin(double margin)
+{
+    return clamp(margin, 0, MARGIN_MAX);
+}
+
 void caution_download(struct caution_links *c, const struct view *v, double kbps)
 {
     struct forecast f = forecast_of(v);
@@ -37,8 +42,7 @@ void caution_download(struct caution_links *c, const struct view *v, double kbps
     bool missed = kbps < f.next_kbps[FORECAST_LOW] * exp(-c->margin[kind]);
     c->seen[kind]++;
     c->missed[kind] += missed;
-    double margin = c->margin[kind] + STEP * (missed - CAUTION_MISSES);
-    c->margin[kind] = clamp(margin, MARGIN_MIN, MARGIN_MAX);
+    c->margin[kind] = caution_margin(c->margin[kind] + STEP * (missed - CAUTION_MISSES));
 }
 
 void caution_chunk(struct caution_stalls *c, double stall_s, double chunk_s, double max)

@@ -1,17 +1,18 @@
 /* caution.h - what was seen of the ceilings, and how it changes later decisions.
  *
- * Coverage. Decisions rely on the quantiles of the forecast. The quantile FORECAST_LOW should be missed once
- * in 6 downloads (forecast.h). Links are of CAUTION_LINKS kinds, by the spread of their history: calm, uneven,
+ * Coverage. Decisions rely on the quantiles of the forecast. The quantile FORECAST_LOW should be missed at
+ * most once in 6 downloads (forecast.h). Links are of CAUTION_LINKS kinds, by the spread of their history: calm, uneven,
  * volatile. For each kind a margin follows what is observed (online conformal prediction: Gibbs and
  * Candes, "Adaptive conformal inference under distribution shift", NeurIPS 2021, here on the quantile
  * itself):
  *
- *   margin <- margin + step (missed - 1/6)      within -0.5 .. 2
+ *   margin <- margin + step (missed - 1/6)      within 0 .. 2
  *
  * n is that quantile. missed is 1 when the download was slower than n exp(- margin), else 0. Plans take all
- * quantiles times exp(- margin) (plan.h). Over a long time the share of misses approaches 1/6 for any
- * sequence of links, as long as the margin stays within its bounds. That is a statement about all downloads
- * of a kind together, not about one viewer. Viewers with a ceiling get caution_margins of the
+ * quantiles times exp(- margin) (plan.h). While the margin is below 2, at most T / 6 + 2 / step of T downloads
+ * are missed, for any sequence of links, so over a long time the share is at most 1/6. It is smaller on links
+ * that keep what was forecast: no margin makes a forecast bolder than it is. That is a statement about
+ * all downloads of a kind together, not about one viewer. Viewers with a ceiling get caution_margins of the
  * kind in addition: chosen on training links, where a margin on calm and uneven links costs quality and
  * saves few stalls.
  *
@@ -60,6 +61,9 @@ struct caution_stalls {
 
 /* Kind of link by the view's history; -1 when nothing was measured. */
 int caution_link(const struct view *v);
+
+/* The margin within its bounds. */
+double caution_margin(double margin);
 
 /* The download of the chunk that was decided in v carried kbps. */
 void caution_download(struct caution_links *c, const struct view *v, double kbps);

@@ -3,7 +3,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "abr/deciders/caution.h"
 #include "abr/traces/corpus.h"
 #include "abr/manifests/video.h"
 
@@ -68,9 +67,7 @@ static bool play_link(struct merge_score_sums *sums, struct merge_exam *x,
     for (bool end = false; !end;) {
         struct verdict v;
         bool first = p.view.last_level < 0;
-        struct view wary = p.view;
-        caution_apply(&wary, NULL, NULL);
-        if (!decide(&v, weights, d, &wary, -1)) return false;
+        if (!decide_cautious(&v, weights, d, &p.view)) return false;
         end = player_step(&p, v.level, 1);
         if (!first) merge_score_add(sums, qoe, tasks, &p);
     }

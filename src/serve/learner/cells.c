@@ -29,7 +29,9 @@ struct cells_link {
     struct trace *trace; /* owned; NULL: none */
     const struct video *video;
     struct emu_cfg emu;
-    bool known[2]; /* SHIPPED, CHAMPION have played it */
+    uint64_t number; /* of its kind, in order of arrival */
+    uint64_t source; /* of a recorded link; 0: unknown */
+    bool known[2];   /* SHIPPED, CHAMPION have played it */
     struct cells_seen seen[WHO][QOE_PROFILES];
 };
 
@@ -97,7 +99,8 @@ static void link_set(struct cells *c, struct cells_link *l, struct trace *t,
                      uint64_t number)
 {
     trace_free(l->trace);
-    *l = (struct cells_link){.trace = t, .video = c->video[0], .emu = emu_cfg_default()};
+    *l = (struct cells_link){
+        .trace = t, .video = c->video[0], .emu = emu_cfg_default(), .number = number};
     struct rng r;
     rng_init(&r, c->cfg.seed ^ 0x63656c6c, number);
     int ladder = 1 + (int)rng_below(&r, LADDERS);
@@ -182,7 +185,7 @@ static void cells_play(struct cells_seen *out, struct cells *c,
     int chunks = 0;
     for (bool end = false; !end; chunks++) {
         struct verdict v;
-        if (!decide(&v, c->packed, &c->decider, &player.view, -1)) {
+        if (!decide_cautious(&v, c->packed, &c->decider, &player.view)) {
             out->score = NAN;
             return;
         }
@@ -500,10 +503,28 @@ const struct cells_report *cells_report(const struct cells *c)
     return &c->report;
 }
 
-void cells_record(struct cells *c, struct trace *link)
+/* Where a new link belongs: in place of its source's oldest one, if the source has its share. Else in a
+ * free place or that of the oldest. */
+static int cells_place(const struct cells *c, uint64_t source)
 {
-    uint64_t i = c->recorded++;
-    link_set(c, &c->link[RECORDED][i % (uint64_t)c->cfg.links], link, i);
+    const struct cells_link *l = c->link[RECORDED];
+    int oldest = -1, own = -1, own_n = 0, i = 0;
+    for (; i < c->cfg.links && l[i].trace; i++) {
+        if (oldest < 0 || l[i].number < l[oldest].number) oldest = i;
+        if (!source || l[i].source != source) continue;
+        if (own < 0 || l[i].number < l[own].number) own = i;
+        own_n++;
+    }
+    if (own >= 0 && own_n + 1 > c->cfg.source_share * c->cfg.links) return own;
+    return i < c->cfg.links ? i : oldest;
+}
+
+void cells_record(struct cells *c, struct trace *link, uint64_t source)
+{
+    uint64_t number = c->recorded++;
+    struct cells_link *l = &c->link[RECORDED][cells_place(c, source)];
+    link_set(c, l, link, number);
+    l->source = source;
     int n = 0;
     while (n < c->cfg.links && c->link[RECORDED][n].trace)
         n++;

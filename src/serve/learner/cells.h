@@ -1,7 +1,8 @@
 /* cells.h - the exam by cells: may these weights be published?
  *
  * A cell is a profile on a kind of link: the ten built-in profiles (qoe.h) on each of gen_kinds, on
- * links of gen_random_link, and on links that the daemon's own viewers had (cells_record). Every other
+ * links of gen_random_link, and on links that the daemon's own viewers had (cells_record). The policies
+ * decide as they are served, with a ceiling's caution (deciders/caution.h). Every other
  * generated link has a drawn buffer and round trip, every fourth a ladder of its own. Three policies play
  * the same links greedily: the shipped one, the champion, which is published, and a challenger. A link is
  * a sample, so differences are paired. With d the loss of the challenger, m and s its mean and standard
@@ -62,6 +63,7 @@ struct cells_cfg {
     int links;     /* 24 of each kind; 4 .. CELLS_LINKS_MAX, even */
     double margin; /* 0.02 */
     uint64_t seed;
+    double source_share; /* 0.1: most recorded links of one source, but at least one */
 };
 
 /* One cell in the last exam. Scores are means of scaled reward per chunk. */
@@ -106,8 +108,10 @@ void cells_champion(struct cells *c, const struct policy *p);
 const struct policy *cells_shipped(const struct cells *c);
 const struct cells_report *cells_report(const struct cells *c);
 
-/* A link of the daemon's own viewers; taken, also on failure. The newest `links` are kept. */
-void cells_record(struct cells *c, struct trace *link);
+/* A link of the daemon's own viewers; taken. The newest `links` are kept. source: of the trajectory
+ * (learn/online.h); 0: unknown, no bound. A link of a source that has its share replaces the oldest of
+ * that source. */
+void cells_record(struct cells *c, struct trace *link, uint64_t source);
 
 /* "broadband", ..., "random", "recorded". */
 const char *cells_kind_name(int kind);

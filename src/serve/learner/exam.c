@@ -94,7 +94,7 @@ static double play(struct exam *x, const struct trace *trace, const struct qoe *
     int chunks = 0;
     for (bool end = false; !end; chunks++) {
         struct verdict v;
-        if (!decide(&v, x->packed, &x->decider, &player.view, -1)) return NAN;
+        if (!decide_cautious(&v, x->packed, &x->decider, &player.view)) return NAN;
         keep(seen, &x->decider);
         end = player_step(&player, v.level, 1);
         sum += player.last.reward / scale;

@@ -1,8 +1,9 @@
 /* exam.h - the exam of weights: a small fixed emulation.
  *
- * score = mean over profiles, traces and chunks of reward / feat_reward_scale, greedy, on 2
- * generated traces of every kind in gen_kinds and the default video. The profiles are the four
- * built-in ones, or the profile of added experts. Deterministic: the same weights have the same score.
+ * score = mean over profiles, traces and chunks of reward / feat_reward_scale, greedy and with a ceiling's
+ * caution (decide_cautious), on 2 generated traces of every kind in gen_kinds and the default video. The
+ * profiles are the built-in ones, or the profile of added experts. Deterministic: the same weights have
+ * the same score.
  * A learner keeps its last good weights if new ones score clearly worse.
  *
  * Measured: 5 ms on one core with the shipped policy. Threads: not shared; no allocation after

@@ -113,7 +113,7 @@ static int learner_memory(struct learner *l, const struct policy *start, struct 
     const struct online_cfg *o = &l->cfg.online;
     const struct policy *shipped = l->cfg.shipped ? l->cfg.shipped : start;
     int links = o->exam_links > 4 ? o->exam_links + o->exam_links % 2 : 4;
-    struct cells_cfg c = {links, o->exam_margin, o->seed};
+    struct cells_cfg c = {links, o->exam_margin, o->seed, o->source_share};
     if (o->exam_links) l->common.cells = cells_new(&c, shipped, e);
     if (o->exam_links && !l->common.cells) return ERR_MEMORY;
     /* the emulated viewers choose among as many levels as an observation has */
@@ -190,7 +190,7 @@ static void learner_record(struct learner *l, const struct traj *t)
     if (!link) return;
     bool exam = c->cells && (!c->rehearsal || l->links++ % 3 == 0);
     if (exam)
-        cells_record(c->cells, link);
+        cells_record(c->cells, link, t->source);
     else
         rehearsal_record(c->rehearsal, link);
 }

@@ -1,5 +1,6 @@
 #include "serve/session/decide.h"
 
+#include "abr/deciders/caution.h"
 #include "abr/deciders/first_level.h"
 #include "abr/deciders/window.h"
 #include "base/rng.h"
@@ -88,4 +89,12 @@ bool decide(struct verdict *out, const struct packed *s, struct decider *d,
     bool ok = packed_decide(&choice, s, d->obs, window_mask(&w, levels), u) == 0;
     decide_tell(out, &choice, ok, packed_version(s), v, &w, levels, u);
     return ok;
+}
+
+bool decide_cautious(struct verdict *out, const struct packed *s, struct decider *d,
+                     const struct view *v)
+{
+    struct view wary = *v;
+    caution_apply(&wary, NULL, NULL);
+    return decide(out, s, d, &wary, -1);
 }

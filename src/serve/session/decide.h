@@ -41,5 +41,9 @@ double decide_draw(uint64_t seed, uint64_t key, int chunk);
  * sampled, expert -1. */
 bool decide(struct verdict *out, const struct packed *s, struct decider *d,
             const struct view *v, double u);
+/* The best action as it is served to a viewer when nothing was seen of others: with a ceiling's caution
+ * (abr/deciders/caution.h). For exams. */
+bool decide_cautious(struct verdict *out, const struct packed *s, struct decider *d,
+                     const struct view *v);
 
 #endif

@@ -166,6 +166,8 @@ static int experience_read(struct experience *x, unsigned char *bytes, size_t n,
     struct experience_seen next = x->seen;
     struct pack f = pack_reader(bytes + HEAD, n - HEAD);
     pass_links(&f, &next.links);
+    for (int i = 0; i < CAUTION_LINKS; i++)
+        next.links.margin[i] = caution_margin(next.links.margin[i]);
     int slots = 0;
     pack_int(&f, &slots, 0, SERVICE_PROFILE_STATS);
     for (int i = 0; i < slots; i++) {

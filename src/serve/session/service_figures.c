@@ -66,7 +66,7 @@ const struct figure service_figures[] = {
      "link. Kept over restarts.",
      ROW(forecast_downloads), .label = "link", .words = caution_link_names},
     {"abrd_forecast_missed_total", "forecast_missed", FIGURE_COUNTER,
-     "Of these, downloads slower than that quantile. One in 6 is the target.",
+     "Of these, downloads slower than that quantile. At most one in 6 is the target.",
      ROW(forecast_missed), .label = "link", .words = caution_link_names},
     {"abrd_forecast_margin", "forecast_margin", FIGURE_GAUGE,
      "Margin of that quantile, a logarithm: decisions divide the forecast by "

@@ -38,17 +38,19 @@ TEST(margins_by_hand)
 {
     struct caution_links c = {0};
     struct view v = spread(0);
+    caution_download(&c, &v, low_kbps() * 1.01); /* never bolder than the forecast */
+    ck_assert_double_eq(c.margin[0], 0);
     caution_download(&c, &v, low_kbps() * .99); /* missed */
     ck_assert_double_eq_tol(c.margin[0], .02 * 5 / 6, 1e-12);
     /* the margin is 1.7 %, so this is no miss any more */
     caution_download(&c, &v, low_kbps() * .99);
     ck_assert_double_eq_tol(c.margin[0], .02 * 5 / 6 - .02 / 6, 1e-12);
-    ck_assert_uint_eq(c.seen[0], 2);
+    ck_assert_uint_eq(c.seen[0], 3);
     ck_assert_uint_eq(c.missed[0], 1);
     ck_assert_double_eq(c.margin[1], 0); /* of another kind */
     v = made_view(6);
     caution_download(&c, &v, 1); /* nothing was forecast */
-    ck_assert_uint_eq(c.seen[0] + c.seen[1] + c.seen[2], 2);
+    ck_assert_uint_eq(c.seen[0] + c.seen[1] + c.seen[2], 3);
 }
 
 TEST(margins_have_bounds)
@@ -60,12 +62,15 @@ TEST(margins_have_bounds)
     ck_assert_double_eq(c.margin[1], 2);
     for (int i = 0; i < 10000; i++)
         caution_download(&c, &v, 1e6);
-    ck_assert_double_eq(c.margin[1], -.5);
+    ck_assert_double_eq(c.margin[1], 0);
+    ck_assert_double_eq(caution_margin(-.5), 0);
+    ck_assert_double_eq(caution_margin(.5), .5);
+    ck_assert_double_eq(caution_margin(3), 2);
 }
 
-/* Whatever the links do, one download in six is missed: the links fall behind their forecasts by up to
- * e^0.5, then by up to e^1.2. Without the margin much more than that would be missed. */
-TEST(coverage_approaches_one_in_six)
+/* Whatever the links do, at most one download in six is missed: the links fall behind their forecasts by up
+ * to e^0.5, then by up to e^1.2. Without the margin much more than that would be missed. */
+TEST(at_most_one_in_six_is_missed)
 {
     enum { N = 12000 };
     struct caution_links c = {0};
@@ -82,6 +87,23 @@ TEST(coverage_approaches_one_in_six)
     ck_assert_double_eq_tol((double)c.missed[0] / N, CAUTION_MISSES, .01);
     /* one in six of -0.1 .. 1.2 lies above 0.98 */
     ck_assert_double_eq_tol(c.margin[0], .98, .15);
+}
+
+/* Links that are better than their forecasts make no later forecast bolder. After them at most
+ * T / 6 + 2 / step of T downloads are missed. */
+TEST(good_links_make_no_forecast_bolder)
+{
+    enum { N = 3000 };
+    struct caution_links c = {0};
+    struct view v = spread(0);
+    for (int i = 0; i < N; i++)
+        caution_download(&c, &v, low_kbps() * 1.01);
+    ck_assert_uint_eq(c.missed[0], 0);
+    ck_assert_double_eq(c.margin[0], 0);
+    for (int i = 0; i < N; i++)
+        caution_download(&c, &v, low_kbps() * exp(i % 2 ? -.01 : -.6));
+    ck_assert_uint_le(c.missed[0], N / 6 + 100);
+    ck_assert_uint_gt(c.missed[0], N / 7);
 }
 
 TEST(lambda_by_hand)
@@ -166,6 +188,6 @@ TEST(a_link_below_the_lowest_level)
 }
 
 SUITE(abr_deciders_caution, links_are_of_three_kinds, margins_by_hand,
-      margins_have_bounds, coverage_approaches_one_in_six, lambda_by_hand,
-      what_a_session_stalled_counts, the_papers_viewers_stay_as_they_are,
-      a_link_below_the_lowest_level);
+      margins_have_bounds, at_most_one_in_six_is_missed,
+      good_links_make_no_forecast_bolder, lambda_by_hand, what_a_session_stalled_counts,
+      the_papers_viewers_stay_as_they_are, a_link_below_the_lowest_level);

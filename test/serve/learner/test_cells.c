@@ -4,6 +4,7 @@
 
 #include "abr/emulator/feat.h"
 #include "abr/traces/gen.h"
+#include "nn/mlp.h"
 #include "support/suites.h"
 
 #include <check.h>
@@ -125,15 +126,56 @@ START_TEST(recorded_links_are_cells_of_their_own)
     struct policy *p = planner();
     struct cells *c = cells_new(&SMALL, p, NULL);
     for (int i = 0; i < CELLS_RECORDED_LEAST - 1; i++)
-        cells_record(c, gen_trace("volatile-low", 200, 1, (uint64_t)i, NULL));
+        cells_record(c, gen_trace("volatile-low", 200, 1, (uint64_t)i, NULL), 0);
     cells_judge(c, p);
     ck_assert_int_eq(cells_report(c)->n, QOE_PROFILES * (CELLS_KINDS - 1));
     for (int i = 0; i < 20; i++)
-        cells_record(c, gen_trace("volatile-low", 200, 2, (uint64_t)i, NULL));
+        cells_record(c, gen_trace("volatile-low", 200, 2, (uint64_t)i, NULL), 0);
     ck_assert_int_eq(cells_judge(c, p), CELLS_EVEN);
     ck_assert_int_eq(cells_report(c)->n, QOE_PROFILES * CELLS_KINDS);
     ck_assert_int_eq(cells_report(c)->recorded, SMALL.links);
     cells_free(c);
+    policy_free(p);
+}
+END_TEST
+
+/* The top level for the product's viewers, until their stalls weigh more than in any of their profiles. */
+static struct policy *careful(bool warned)
+{
+    enum {
+        START_SHARE = FEAT_FULL_DIM + 2
+    }; /* of start and stall weights: 1/9 or more */
+    struct policy_cfg cfg = policy_cfg_default(FEAT_PLAN_DIM);
+    cfg.hidden = cfg.critic_hidden = 8;
+    struct policy *p = policy_new(&cfg, NULL);
+    struct mlp_cfg m = {cfg.obs_dim, cfg.hidden, p->actor->cfg.layers, cfg.actions};
+    for (int k = 0; k < cfg.experts; k++) {
+        float *theta = p->actor->theta + mix_expert(&p->actor->cfg, k).at;
+        struct mlp_layer first = mlp_layer(&m, 0), head = mlp_layer(&m, m.layers);
+        theta[first.w + START_SHARE] = -9.5f;
+        theta[first.b] = 1;
+        for (int l = 1; l < m.layers; l++)
+            theta[mlp_layer(&m, l).w] = 1;
+        theta[head.w] = warned ? 1000 : 0;
+        theta[head.b + 5] = 1;
+    }
+    return p;
+}
+
+/* A session that has stalled above its ceiling is served with stalls that weigh more. */
+START_TEST(a_ceiling_makes_challengers_cautious)
+{
+    struct policy *p = careful(false), *q = careful(true);
+    struct cells *c = cells_new(&SMALL, p, NULL);
+    cells_judge(c, q);
+    const struct cells_report *r = cells_report(c);
+    int other = 0;
+    for (int i = 0; i < r->n; i++)
+        other +=
+            r->row[i].profile < QOE_PRODUCT && r->row[i].challenger != r->row[i].shipped;
+    ck_assert_int_gt(other, QOE_PRODUCT);
+    cells_free(c);
+    policy_free(q);
     policy_free(p);
 }
 END_TEST
@@ -151,7 +193,28 @@ START_TEST(weights_that_are_not_finite_fail)
 }
 END_TEST
 
+/* A quarter of 12 links is three. Others still come in, and take the place of the oldest. */
+START_TEST(one_source_has_its_share_of_the_links)
+{
+    struct cells_cfg cfg = SMALL;
+    cfg.source_share = .25;
+    struct policy *p = planner();
+    struct cells *c = cells_new(&cfg, p, NULL);
+    for (int i = 0; i < 20; i++) {
+        cells_record(c, gen_trace("volatile-low", 200, 1, (uint64_t)i, NULL), 7);
+        ck_assert_int_eq(cells_report(c)->recorded, i < 3 ? i + 1 : 3);
+    }
+    for (int i = 0; i < 20; i++) {
+        cells_record(c, gen_trace("volatile-low", 200, 2, (uint64_t)i, NULL), 0);
+        ck_assert_int_eq(cells_report(c)->recorded, i < 9 ? i + 4 : 12);
+    }
+    cells_free(c);
+    policy_free(p);
+}
+END_TEST
+
 SUITE_WITHIN(serve_learner_cells, 30, weights_that_are_the_same_are_even,
+             one_source_has_its_share_of_the_links, a_ceiling_makes_challengers_cautious,
              a_reckless_challenger_is_worse, a_small_loss_everywhere_does_not_pass,
              what_stalls_more_is_named, a_champion_below_the_shipped_weights_has_fallen,
              recorded_links_are_cells_of_their_own, weights_that_are_not_finite_fail);

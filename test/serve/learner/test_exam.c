@@ -62,6 +62,26 @@ START_TEST(a_reckless_policy_scores_below_a_careful_one)
 }
 END_TEST
 
+/* The ceiling of stalls is no part of the reward: it changes decisions, as when they are served. */
+START_TEST(a_ceiling_makes_it_cautious)
+{
+    struct policy_cfg cfg = policy_cfg_default(FEAT_PLAN_DIM);
+    cfg.prior = (struct mix_prior){FEAT_WORTH, FEAT_WORTH_STRIDE, 60};
+    struct policy *p = policy_new(&cfg, NULL); /* decides by the plan alone */
+    double score[2];
+    for (int ceiling = 0; ceiling < 2; ceiling++) {
+        struct qoe qoe = *qoe_standard();
+        if (!ceiling) qoe.stall_ratio_max = 0;
+        struct exam *x = exam_new_profile(&cfg, &qoe, NULL);
+        score[ceiling] = exam_score(x, p);
+        ck_assert(isfinite(score[ceiling]));
+        exam_free(x);
+    }
+    ck_assert_double_ne(score[0], score[1]);
+    policy_free(p);
+}
+END_TEST
+
 START_TEST(weights_that_are_not_finite_do_not_score)
 {
     struct policy *p = make_policy(1);
@@ -83,5 +103,5 @@ START_TEST(weights_that_are_not_finite_do_not_score)
 END_TEST
 
 SUITE_WITHIN(serve_learner_exam, 30, the_same_weights_score_the_same,
-             a_reckless_policy_scores_below_a_careful_one,
+             a_ceiling_makes_it_cautious, a_reckless_policy_scores_below_a_careful_one,
              weights_that_are_not_finite_do_not_score);

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/bytes.h"
 #include "base/rng.h"
 #include "base/text.h"
 #include "learn/ckpt.h"
@@ -58,13 +59,13 @@ TEST(outcomes_by_hand)
     experience_stats(&s, x);
     ck_assert_uint_eq(s.seen[0], 1);
     ck_assert_uint_eq(s.missed[0], 0);
-    ck_assert_double_eq_tol(s.margin[0], -STEP / 6, 1e-12);
+    ck_assert_double_eq_tol(s.margin[0], 0, 1e-12);
     ck_assert_double_eq(s.stall_weight[2], FIRST); /* never below */
 
     experience_outcome(x, &slow);
     experience_stats(&s, x);
     ck_assert_uint_eq(s.missed[0], 1);
-    ck_assert_double_eq_tol(s.margin[0], STEP - 2 * STEP / 6, 1e-12);
+    ck_assert_double_eq_tol(s.margin[0], STEP * 5 / 6, 1e-12);
     double weight = FIRST + RATE * (3 - .07);
     ck_assert_double_eq_tol(s.stall_weight[2], weight, 1e-12);
     experience_outcome(x, &calm);
@@ -167,6 +168,29 @@ TEST(a_file_keeps_it_by_the_names_of_profiles)
     experience_free(y);
     profiles_free(p);
     profiles_free(q);
+}
+
+/* Files of before had margins down to -0.5. */
+TEST(a_file_cannot_make_forecasts_bolder)
+{
+    enum { HEAD = 12 };
+    char path[400];
+    snprintf(path, sizeof path, "%s/x.state", f.dir);
+    struct profiles *p = profiles_new(NULL);
+    struct experience *x = experience_new(NULL);
+    ck_assert_int_eq(experience_save(x, path, p, NULL), 0);
+    size_t n;
+    unsigned char *bytes = (unsigned char *)text_read_file(path, 1 << 20, &n, NULL);
+    bytes_put_f64(bytes + HEAD, -.5);
+    bytes_put_u32(bytes + 8, bytes_crc32(0, bytes + HEAD, n - HEAD));
+    ck_assert_int_eq(text_write_file(path, bytes, n, NULL), 0);
+    ck_assert_int_eq(experience_load(x, path, p, NULL), 0);
+    struct experience_stats s;
+    experience_stats(&s, x);
+    ck_assert_double_eq(s.margin[0], 0);
+    free(bytes);
+    experience_free(x);
+    profiles_free(p);
 }
 
 /* ---- in the service ---- */
@@ -539,6 +563,7 @@ TEST(a_damaged_file_starts_over)
 
 SUITE_SET_UP(serve_session_experience, 0, setup, teardown, outcomes_by_hand,
              ROWS(what_counts, rows), a_file_keeps_it_by_the_names_of_profiles,
+             a_file_cannot_make_forecasts_bolder,
              decisions_know_the_stalls_of_their_session,
              decisions_know_the_stalls_of_the_audience, the_replay_is_the_decision,
              the_replay_of_a_long_ladder_is_the_decision,
