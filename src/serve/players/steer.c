@@ -31,7 +31,7 @@ struct player {
     double starved_s;       /* reported since; < 0 nothing */
     bool reported;          /* the outcome is in the session */
     double kbps;            /* the cap */
-    double top_kbps;        /* largest tb that it sent */
+    double top_kbps;        /* largest tpb, or else tb, that it sent */
     double audio_kbps;      /* requested last; 0: none, or within the video's */
     int64_t other_bytes;    /* of sound that came since the chunk was requested */
     double rate[RECENT];    /* kbit/s, newest last */
@@ -110,12 +110,12 @@ static int level_of(double kbps, const struct video *v)
     return best;
 }
 
-/* The cap that the player itself has; 0: none. dash.js lowers tb by the cap that it was told, so the largest
- * so far is its own: *most. */
+/* The cap that the player itself has; 0: none. dash.js lowers tb and tpb by the cap that it was told, so the
+ * largest so far is its own: *most. */
 static double own_cap(double *most, const struct cmcd *c, const struct video *v)
 {
-    *most = fmax(*most, c->top_kbps);
-    double top = c->playable_kbps > 0 ? c->playable_kbps : *most;
+    double top = c->playable_kbps > 0 ? c->playable_kbps : c->top_kbps;
+    top = *most = fmax(*most, top);
     if (!(top > 0)) return 0;
     for (int k = v->levels - 1; k >= 0; k--)
         if (same_kbps(v->peak_kbps[k], top)) return v->ladder_kbps[k];
