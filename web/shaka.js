@@ -72,10 +72,12 @@ class Adapter {
 
     #install() {
         const p = this.#player, core = this.#core;
-        const { abrFactory, streaming: { bufferingGoal, disableVideoPrefetch } } = p.getConfiguration();
-        const was = { bufferingGoal, disableVideoPrefetch };
+        const { abrFactory, streaming: { bufferingGoal, disableVideoPrefetch, retryParameters: { timeout } } } = p.getConfiguration();
+        const was = { bufferingGoal, disableVideoPrefetch, retryParameters: { timeout } };
         // prefetched segments would be chosen before the decision
-        const ours = { bufferingGoal: core.bufferS(bufferingGoal), disableVideoPrefetch: true };
+        const ours = { bufferingGoal: core.bufferS(bufferingGoal), disableVideoPrefetch: true,
+            // after 30 s Shaka throws away what has arrived, and requests the chunk again
+            retryParameters: { timeout: timeout && Math.max(timeout, 60e3) } };
         p.configure({ abrFactory: () => this.#wrap(abrFactory()) });
         core.observing(observed => p.configure({ streaming: observed ? was : ours }));
         core.undo(() => p.configure({ abrFactory, streaming: was }));

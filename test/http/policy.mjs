@@ -168,6 +168,7 @@ function question() {
     if (random() < 0.3) q.next_quality = quality().map(points => (random() < 0.1 ? null : points));
     if (random() < 0.3 && q.last_level >= 0) q.last_quality = between(0, 100);
     if (random() < 0.3) q.height = ladder.map((_, k) => 180 + 120 * k);
+    if (random() < 0.3) q.other_kbps = rate * between(0, 1.3);
     if (random() < 0.5) Object.assign(q, { stalled_s: between(0, 4), played_s: between(0, 200) });
     return Object.assign(q, among([
         { profile: among(NAMES) },

@@ -47,6 +47,9 @@ async function playAll({ rule, profile, traces }, report) {
         for (const name of traces) {
             const run = await play({ kind, own, trace: readTrace(path.join(folder, name)), video,
                 abrd: abrd && { profile, ...abrd }, daemon: daemon?.url, limitS: LIMIT_S });
+            // without it the player's own rules would have played
+            if (daemon && (daemon.process.exitCode ?? daemon.process.signalCode) !== null)
+                throw new Error(`abrd serve has ended (${daemon.process.signalCode ?? daemon.process.exitCode}):\n${daemon.log}`);
             const said = [...run.said, ...run.errors.map(e => e?.stack ?? String(e))];
             report({ rule, profile, trace: name, ...figures(run, video, Object.fromEntries(PROFILES)),
                 by_abrd: run.seen.filter(e => e.event === 'request' && e.by === 'abrd').length,

@@ -23,7 +23,7 @@ export class FakeShaka extends EventTarget {
     variants = KBPS.map((k, i) => ({ bandwidth: k * 1000,
         video: { type: 'video', bandwidth: k * 1000, height: 100 * (i + 1), width: 200 * (i + 1),
             segmentIndex: { find: t => this.#find(t) } }, audio: null }));
-    config = { abrFactory: () => this.manager(), streaming: { bufferingGoal: 20, disableVideoPrefetch: false },
+    config = { abrFactory: () => this.manager(), streaming: { bufferingGoal: 20, disableVideoPrefetch: false, retryParameters: { timeout: 3e4 } },
         abr: { restrictions: { minBandwidth: 0, maxBandwidth: Infinity, minHeight: 0, maxHeight: Infinity,
             minWidth: 0, maxWidth: Infinity } } };
 
@@ -180,7 +180,7 @@ export async function adapterTests() {
             for (let i = 0; i < 3; i++) assert.equal(await player.chunk(i), 1);
             await until(() => mock.of('/decisions').length > 2, 'the reports');
             assert.deepEqual(mock.of('/decisions').map(d => d.last.level), [1, 1, 1]);
-            const own = { bufferingGoal: 20, disableVideoPrefetch: false };
+            const own = { bufferingGoal: 20, disableVideoPrefetch: false, retryParameters: { timeout: 3e4 } };
             assert.deepEqual({ ...player.config.streaming, ...own }, player.config.streaming);
             abrd.detach();
             assert.deepEqual({ ...player.config.streaming, ...own }, player.config.streaming);
@@ -190,8 +190,10 @@ export async function adapterTests() {
         await onShaka(async ({ player, abrd }) => {
             assert.equal(player.config.streaming.bufferingGoal, 60);
             assert.equal(player.config.streaming.disableVideoPrefetch, true);
+            assert.equal(player.config.streaming.retryParameters.timeout, 6e4);
             abrd.detach();
             assert.equal(player.config.streaming.bufferingGoal, 20);
+            assert.equal(player.config.streaming.retryParameters.timeout, 3e4);
         });
     });
 

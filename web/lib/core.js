@@ -25,6 +25,7 @@
  */
 
 import { post } from './post.js';
+import { measuredKbps } from './sound.js';
 import { StallClock } from './stall.js';
 
 /**
@@ -81,7 +82,7 @@ const mean = list => list.reduce((a, b) => a + b, 0) / list.length;
 
 /** Measurements as the daemon reads them; {} without any. */
 const linkOf = link => link.length && {
-    throughput_kbps: link.map(o => o.bytes * 8 / 1000 / o.download_s), download_s: link.map(o => o.download_s),
+    throughput_kbps: link.map(measuredKbps), download_s: link.map(o => o.download_s),
 };
 
 /** {[name]: the value of every level}; {} if it is not known of each. */
@@ -388,10 +389,10 @@ export class Core {
         const outcome = { chunk, level, bytes, download_s: Math.max(download_s || 0, 1e-4),
             rebuffer_s: start_s >= 0 ? Math.max(start_s, download_s || 0) : this.#stall.take(now()) };
         this.#emit('chunk', { ...outcome, kbps, buffer_s, by: this.#by });
-        const heard = this.#beside(chunk).bytes - this.#soundBefore;
+        const { other_kbps, bytes: all } = this.#beside(chunk), heard = all - this.#soundBefore;
         if (heard >= 0) outcome.other_bytes = heard;
         const known = this.#unsent = level < 0 ? null : outcome;
-        if (bytes) this.#link = [...this.#link, outcome].slice(-8);
+        if (bytes) this.#link = [...this.#link, heard >= 0 ? { ...outcome, other_kbps } : outcome].slice(-8);
         if (known) {
             this.#seen.stalledS += start_s >= 0 ? 0 : outcome.rebuffer_s; // the start is no stall
             this.#seen.playedS += this.#track.chunkS;

@@ -119,6 +119,8 @@ export interface Question {
     download_s: number[];
     /** cap of this chunk; absent: all levels are allowed */
     max_kbps?: number;
+    /** bitrate of the sound that comes with the video; throughput_kbps is then that of the whole link */
+    other_kbps?: number;
     /** of the chunk to decide, by level; absent if not known */
     next_bytes?: number[];
     /** points (0 to 100) by level; absent if not known, then a curve of the bitrates is used */

@@ -26,6 +26,7 @@
  */
 
 import { chunkQoe, qualityCurve } from './qoe.js';
+import { leftKbps } from './sound.js';
 
 /** Longest ladder, and chunks remembered. */
 export const LEVELS = 32, HISTORY = 8;
@@ -40,7 +41,8 @@ export const LEVELS = 32, HISTORY = 8;
 export function viewOf(question, qoe, { stalledS = 0, playedS = 0, lambda = 0 } = {}) {
     const { ladder_kbps: ladder, chunk_s: chunkS, chunk = 0, chunks = 0, buffer_s: bufferS,
         buffer_max_s: bufferMaxS = 60, last_level: last = -1, quality, height, next_quality: now,
-        last_quality: lastPoints, next_bytes: bytes, throughput_kbps: rates = [], download_s: times = [] } = question;
+        last_quality: lastPoints, next_bytes: bytes, throughput_kbps: rates = [], download_s: times = [],
+        other_kbps: other = 0 } = question;
     // the best source there is
     const usual = quality ?? qualityCurve(ladder, height), n = Math.min(rates.length, HISTORY);
     return {
@@ -48,7 +50,7 @@ export function viewOf(question, qoe, { stalledS = 0, playedS = 0, lambda = 0 } 
         bytes: ladder.map((kbps, k) => (bytes?.[k] > 0 ? bytes[k] : kbps * 1000 / 8 * chunkS)),
         points: usual.map((points, k) => now?.[k] ?? points),
         lastPoints: lastPoints ?? usual[last] ?? 0,
-        rates: n ? rates.slice(-n) : [],
+        rates: n ? rates.slice(-n).map(kbps => leftKbps(kbps, other)) : [],
         times: n ? times.slice(-n) : [],
         stalledS, playedS, lambda, margin: 0, startKbps: 0,
     };
