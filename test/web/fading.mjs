@@ -75,15 +75,17 @@ async function fadingTest(browser, daemon, kind) {
         const s = await fade(browser, daemon, kind), at = await s.when(0, over, 'the end', 120000);
         const { abandon, request } = at.seen;
         assert.ok(abandon.length > 0, 'nothing was given up');
-        for (const a of abandon) {
-            assert.ok(a.chunk > 0 && a.level < a.from, JSON.stringify(a));
-            const asked = request.filter(r => r.chunk === a.chunk).map(r => [r.level, r.decided, r.by]);
-            assert.deepEqual(asked, [[a.from, a.from, 'abrd'], [a.level, a.level, 'abrd']]);
-            assert.equal(at.seen.chunk[a.chunk].level, a.level);
+        // on a busy machine a chunk may be given up a second time
+        const times = n => abandon.filter(a => a.chunk === n);
+        for (const n of new Set(abandon.map(a => a.chunk))) {
+            const levels = [times(n)[0].from, ...times(n).map(a => a.level)];
+            assert.ok(n > 0 && times(n).every((a, i) => a.from === levels[i] && a.level < a.from), JSON.stringify(times(n)));
+            const asked = request.filter(r => r.chunk === n).map(r => [r.level, r.decided, r.by]);
+            assert.deepEqual(asked, levels.map(level => [level, level, 'abrd']));
+            assert.equal(at.seen.chunk[n].level, levels.at(-1));
         }
         assert.ok(request.every(r => r.by === 'abrd'), JSON.stringify(request));
-        const twice = abandon.map(a => a.chunk);
-        assert.deepEqual(fetched(s.files[0]), numbers(CHUNKS).flatMap(n => (twice.includes(n) ? [n, n] : [n])));
+        assert.deepEqual(fetched(s.files[0]), numbers(CHUNKS).flatMap(n => Array(1 + times(n).length).fill(n)));
         await counted(daemon, at);
         assert.equal(await isWhole(s.page), true);
         assert.deepEqual([s.errors, at.seen.error], [[], []]);
