@@ -99,6 +99,23 @@ int text_distance(const char *a, const char *b)
     return row[n];
 }
 
+void text_put(struct text_buffer *b, const char *bytes, size_t n)
+{
+    if (b->n + n + 1 > b->cap) {
+        size_t cap = 2 * (b->n + n) + 256;
+        char *more = b->no_memory ? NULL : realloc(b->text, cap);
+        if (!more) {
+            b->no_memory = true;
+            return;
+        }
+        b->text = more;
+        b->cap = cap;
+    }
+    memcpy(b->text + b->n, bytes, n);
+    b->n += n;
+    b->text[b->n] = '\0';
+}
+
 char *text_read_file(const char *path, size_t limit, size_t *len, struct err *e)
 {
     FILE *f = fopen(path, "rb");

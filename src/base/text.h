@@ -11,6 +11,7 @@
 
 #include "base/err.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -27,6 +28,16 @@ TEXT_CHECK int text_u64(uint64_t *out, const char *s, const char *what, struct e
 /* Reads one number at *s, after spaces and tabs, and moves *s behind it. ERR_INVALID when there is no
  * number or it is not finite. */
 TEXT_CHECK int text_scan_double(double *out, const char **s, struct err *e);
+
+/* A text that grows. All zero at first; text is owned, with a NUL behind n bytes. After a failure to grow
+ * no_memory stays set. */
+struct text_buffer {
+    char *text;
+    size_t n, cap;
+    bool no_memory;
+};
+
+void text_put(struct text_buffer *b, const char *bytes, size_t n);
 
 /* Levenshtein distance of a and b, for "did you mean". INT_MAX when one is longer than
  * TEXT_DISTANCE_MAX. */

@@ -415,31 +415,12 @@ struct hls_block {
 struct hls_writer {
     const struct hls_offer *offer;
     const char *name;
-    char *text; /* owned */
-    size_t n, cap;
-    bool no_memory;
+    struct text_buffer out;   /* owned */
     struct master m;          /* the families alone */
     struct hls_block *blocks; /* (n_blocks), owned */
     int n_blocks, blocks_cap;
     bool means; /* every variant states AVERAGE-BANDWIDTH */
 };
-
-static void hls_put(struct hls_writer *w, const char *text, size_t n)
-{
-    if (w->n + n + 1 > w->cap) {
-        size_t cap = 2 * (w->n + n) + 256;
-        char *more = w->no_memory ? NULL : realloc(w->text, cap);
-        if (!more) {
-            w->no_memory = true;
-            return;
-        }
-        w->text = more;
-        w->cap = cap;
-    }
-    memcpy(w->text + w->n, text, n);
-    w->n += n;
-    w->text[w->n] = '\0';
-}
 
 static void hls_put_uri(struct hls_writer *w, const char *uri, size_t n)
 {
@@ -447,9 +428,9 @@ static void hls_put_uri(struct hls_writer *w, const char *uri, size_t n)
     bool fits = n < sizeof copy;
     if (fits) snprintf(copy, sizeof copy, "%.*s", (int)n, uri);
     if (fits && n && w->offer->map && w->offer->map(w->offer->self, out, copy))
-        hls_put(w, out, strlen(out));
+        text_put(&w->out, out, strlen(out));
     else
-        hls_put(w, uri, n);
+        text_put(&w->out, uri, n);
 }
 
 /* A tag, with the URIs in its attributes. */
@@ -465,14 +446,14 @@ static void hls_put_tag(struct hls_writer *w, const char *line, size_t n)
             size_t at = i + sizeof uri - 1, len = 0;
             while (at + len < n && line[at + len] != '"')
                 len++;
-            hls_put(w, line + done, at - done);
+            text_put(&w->out, line + done, at - done);
             hls_put_uri(w, line + at, len);
             done = i = at + len;
         } else if (line[i] == '"') {
             quoted = !quoted;
         }
     }
-    hls_put(w, line + done, n - done);
+    text_put(&w->out, line + done, n - done);
 }
 
 /* Lines within from .. to. */
@@ -487,7 +468,7 @@ static void hls_put_lines(struct hls_writer *w, const char *from, const char *to
             hls_put_tag(w, from, n);
         else
             hls_put_uri(w, from, n);
-        hls_put(w, from + n, whole - n);
+        text_put(&w->out, from + n, whole - n);
         from += whole;
     }
 }
@@ -497,7 +478,7 @@ static struct hls_block *hls_add_block(struct hls_writer *w)
     if (w->n_blocks == w->blocks_cap) {
         int cap = w->blocks_cap ? 2 * w->blocks_cap : 16;
         struct hls_block *more = realloc(w->blocks, (size_t)cap * sizeof *more);
-        w->no_memory |= !more;
+        w->out.no_memory |= !more;
         if (!more) return NULL;
         w->blocks = more;
         w->blocks_cap = cap;
@@ -595,7 +576,7 @@ static void hls_put_playlist(struct hls_writer *w, const char *text, size_t len)
         hls_put_lines(w, at, b->from);
         if (i == 0 && first) {
             hls_put_lines(w, first->from, first->to);
-            if (first->to[-1] != '\n') hls_put(w, "\n", 1);
+            if (first->to[-1] != '\n') text_put(&w->out, "\n", 1);
         }
         if (!b->gone && b != first) hls_put_lines(w, b->from, b->to);
         at = b->to;
@@ -619,17 +600,17 @@ char *hls_offer(size_t *n, const char *text, size_t len, const char *name,
     if (hls_kind(text) == HLS_MULTIVARIANT && hls_cut(w, l, e)) goto out;
     hls_apply_caps(w);
     hls_put_playlist(w, text, len);
-    if (w->no_memory) {
+    if (w->out.no_memory) {
         err_set(e, ERR_MEMORY, "no memory for a playlist of %zu bytes", len);
         goto out;
     }
-    *n = w->n;
-    out = w->text;
-    w->text = NULL;
+    *n = w->out.n;
+    out = w->out.text;
+    w->out.text = NULL;
 out:
     if (w) {
         free(w->blocks);
-        free(w->text);
+        free(w->out.text);
     }
     free(w);
     free(l);

@@ -939,29 +939,6 @@ struct video *mpd_read_video(const char *text, size_t len, const char *name,
 
 /* ---- a manifest with quality ---- */
 
-struct mpd_writer {
-    char *text; /* owned */
-    size_t n, cap;
-    bool no_memory;
-};
-
-static void mpd_put(struct mpd_writer *w, const char *bytes, size_t n)
-{
-    if (w->n + n + 1 > w->cap) {
-        size_t cap = 2 * (w->n + n) + 256;
-        char *more = w->no_memory ? NULL : realloc(w->text, cap);
-        if (!more) {
-            w->no_memory = true;
-            return;
-        }
-        w->text = more;
-        w->cap = cap;
-    }
-    memcpy(w->text + w->n, bytes, n);
-    w->n += n;
-    w->text[w->n] = '\0';
-}
-
 /* The prefix of our namespace at an element; false: none is declared. */
 static bool mpd_prefix(char out[32], const struct mpd_node *n)
 {
@@ -978,22 +955,24 @@ static bool mpd_prefix(char out[32], const struct mpd_node *n)
 }
 
 /* Copies a start tag up to its end, without the attribute `name`. */
-static void mpd_put_tag(struct mpd_writer *w, const char *tag, size_t n, const char *name)
+static void mpd_put_tag(struct text_buffer *w, const char *tag, size_t n,
+                        const char *name)
 {
     size_t i = 1 + strcspn(tag + 1, " \t\r\n/>"), len = strlen(name);
-    mpd_put(w, tag, i);
+    text_put(w, tag, i);
     for (;;) {
         size_t blanks = strspn(tag + i, " \t\r\n"), at = i + blanks;
         if (at >= n || tag[at] == '/' || tag[at] == '>') break;
         size_t key = strcspn(tag + at, " \t\r\n="), value = at + key;
         value += strcspn(tag + value, "\"'");
         size_t end = value + 2 + strcspn(tag + value + 1, tag[value] == '"' ? "\"" : "'");
-        if (key != len || strncmp(tag + at, name, len) != 0) mpd_put(w, tag + i, end - i);
+        if (key != len || strncmp(tag + at, name, len) != 0)
+            text_put(w, tag + i, end - i);
         i = end;
     }
 }
 
-static void mpd_put_quality(struct mpd_writer *w, const struct mpd_node *r,
+static void mpd_put_quality(struct text_buffer *w, const struct mpd_node *r,
                             const char *text, const struct video *v, int level)
 {
     char prefix[32] = "abrd", name[64], number[64];
@@ -1003,20 +982,20 @@ static void mpd_put_quality(struct mpd_writer *w, const struct mpd_node *r,
     snprintf(name, sizeof name, "%s:quality", prefix);
     mpd_put_tag(w, tag, n, name);
     if (!declared)
-        mpd_put(w, number,
-                (size_t)snprintf(number, sizeof number, " xmlns:%s=\"%s\"", prefix,
-                                 VIDEO_NAMESPACE));
-    mpd_put(w, " ", 1);
-    mpd_put(w, name, strlen(name));
+        text_put(w, number,
+                 (size_t)snprintf(number, sizeof number, " xmlns:%s=\"%s\"", prefix,
+                                  VIDEO_NAMESPACE));
+    text_put(w, " ", 1);
+    text_put(w, name, strlen(name));
     for (int c = 0; c < v->chunks; c++) {
         double points[VIEW_LEVELS];
         video_points(points, v, c);
-        mpd_put(w, number,
-                (size_t)snprintf(number, sizeof number, "%s%.1f", c ? " " : "=\"",
-                                 points[level]));
+        text_put(w, number,
+                 (size_t)snprintf(number, sizeof number, "%s%.1f", c ? " " : "=\"",
+                                  points[level]));
     }
     bool empty = n >= 2 && tag[n - 2] == '/';
-    mpd_put(w, empty ? "\"/>" : "\">", empty ? 3 : 2);
+    text_put(w, empty ? "\"/>" : "\">", empty ? 3 : 2);
 }
 
 /* The level of a Representation; -1: none has its bitrate. */
@@ -1032,7 +1011,7 @@ static int mpd_level(const struct mpd_node *r, const struct video *v)
     return -1;
 }
 
-static int mpd_rate_set(struct mpd_writer *w, size_t *done, const struct mpd_node *set,
+static int mpd_rate_set(struct text_buffer *w, size_t *done, const struct mpd_node *set,
                         const char *text, const char *name, const struct video *v,
                         struct err *e)
 {
@@ -1042,7 +1021,7 @@ static int mpd_rate_set(struct mpd_writer *w, size_t *done, const struct mpd_nod
         if (level < 0)
             return text_refuse(name, mpd_line(r), ERR_INVALID, e,
                                "Representation: no level of the video has its bandwidth");
-        mpd_put(w, text + *done, (size_t)r->from - *done);
+        text_put(w, text + *done, (size_t)r->from - *done);
         mpd_put_quality(w, r, text, v, level);
         *done = (size_t)(r->from + r->bytes);
     }
@@ -1057,7 +1036,7 @@ char *mpd_rate_video(const char *text, size_t len, const char *name,
     if (bom) blanks = 3;
     struct mpd_node *root = mpd_tree(text + blanks, len - blanks, name, e);
     if (!root) return NULL;
-    struct mpd_writer w = {0};
+    struct text_buffer w = {0};
     const char *from = text + blanks;
     const struct mpd_node *period = mpd_child(root, "Period"), *set = NULL;
     int rc = 0;
@@ -1073,7 +1052,7 @@ char *mpd_rate_video(const char *text, size_t len, const char *name,
                              "no AdaptationSet of video");
     }
     if (!rc) rc = mpd_rate_set(&w, &done, set, from, name, v, e);
-    if (!rc) mpd_put(&w, from + done, strlen(from + done));
+    if (!rc) text_put(&w, from + done, strlen(from + done));
     if (!rc && w.no_memory) rc = err_set(e, ERR_MEMORY, "no memory for the manifest");
     mpd_tree_free(root);
     if (!rc) return w.text;
