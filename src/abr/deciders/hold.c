@@ -15,16 +15,16 @@ static const struct field ROWS[] = {
      .lo = 0, .hi = 100},
     {"caution", "X", "factor on stalls while it is held", FIELD(struct plan_cfg, caution),
      .lo = 0, .hi = 100},
-    {"low", "X", "cost of a low buffer, a share of a stall's",
+    {"low", "X", "cost of a low buffer, as a share of a stall's",
      FIELD(struct plan_cfg, low), .lo = 0, .hi = 10},
-    {"low_s", "S", "buffer below which that is paid, per spread",
+    {"low_s", "S", "buffer below which it costs, per spread of the forecast",
      FIELD(struct plan_cfg, low_s), .lo = 0, .hi = 1000},
-    {"slow", "X", "more of reach on links near the lowest level",
+    {"slow", "X", "further reach on links near the lowest level",
      FIELD(struct plan_cfg, slow), .lo = 0, .hi = 100},
-    {"far", "X", "more of reach for the buffer beyond far_s", FIELD(struct plan_cfg, far),
-     .lo = 0, .hi = 100},
-    {"far_s", "S", "buffer beyond which far counts", FIELD(struct plan_cfg, far_s),
-     .lo = 0, .hi = 1000},
+    {"far", "X", "further reach per second of buffer beyond far_s",
+     FIELD(struct plan_cfg, far), .lo = 0, .hi = 100},
+    {"far_s", "S", "buffer from which far counts", FIELD(struct plan_cfg, far_s), .lo = 0,
+     .hi = 1000},
     {0}};
 
 int hold_level(const struct plan_cfg *cfg, const struct view *v)

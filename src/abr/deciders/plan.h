@@ -26,8 +26,8 @@
  *   x = (b - late(m)) / (late(m + 1) - late(m))
  * where no value has a stall, and `change` is the smaller penalty of a rise and of a fall between the two.
  *
- * A large buffer is spent over a longer time. What lies beyond far_s seconds is there for outages, which are
- * rare and long. On a link that hardly carries the lowest level R_0, it is all that helps in one:
+ * A large buffer is spent over a longer time. The buffer beyond far_s seconds is for outages, which are rare
+ * and long. On a link that hardly carries the lowest level R_0, only the buffer helps in an outage:
  *   T = tail + [(reach + slow max(0, min(R_0 / m, 1) - PLAN_SLOW)) B + far max(0, B - far_s)] / chunk_s
  * with m the forecast's mean_kbps; at most PLAN_TAIL_MAX, and less at the video's end. Without a known end
  * far is 0: a live player cannot save more than its delay.
