@@ -147,7 +147,11 @@ static struct outcome outcome_of(struct world *w, const struct model_session *s,
     int64_t bytes = world_chance(w, .02) ? 0 : (int64_t)(kbps * s->in.chunk_s * 125);
     double seconds = .05 + (double)bytes * 8 / 1e6 / mbps;
     double stall = seconds > 2 * s->in.chunk_s ? rng_range(&w->rng, 0, 3) : 0;
-    return (struct outcome){m->chunk, level, bytes, seconds, stall};
+    return (struct outcome){.chunk = m->chunk,
+                            .level = level,
+                            .bytes = bytes,
+                            .download_s = seconds,
+                            .rebuffer_s = stall};
 }
 
 static int last_chunk(const struct model_session *s)

@@ -110,8 +110,11 @@ struct outcome served_outcome(int chunk, int level)
     static const double mbps[] = {.3, .75, 1.2, 1.85, 2.85, 4.3};
     double bytes = mbps[level] * 4e6 / 8 * (1 + .01 * (chunk % 7));
     double seconds = bytes * 8 / 2e6 + .08;
-    return (struct outcome){chunk, level, (int64_t)bytes, seconds,
-                            seconds > 4 ? seconds - 4 : 0};
+    return (struct outcome){.chunk = chunk,
+                            .level = level,
+                            .bytes = (int64_t)bytes,
+                            .download_s = seconds,
+                            .rebuffer_s = seconds > 4 ? seconds - 4 : 0};
 }
 
 struct question served_question(int chunk, int last_level)

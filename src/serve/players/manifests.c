@@ -202,17 +202,18 @@ static bool files_found(void *self, char url[SEGMENTS_URL])
 
 /* ---- the thread ---- */
 
-static void manifests_read(struct manifests *m, const struct task *t)
+/* False, with e filled: its videos stay unknown. */
+static bool manifests_read(struct manifests *m, const struct task *t, struct err *e)
 {
-    struct err e = {0};
     struct files f = {.m = m, .task = t};
     const struct contents_manifest one = {t->path, t->url, t->text, t->n};
     const struct segments_source source = {
         .self = &f, .read = files_read, .found = files_found};
-    if (contents_learn(m->contents, &one, &source, &e) < 0 && !m->stop)
-        manifests_refuse(m->log, t->path, &e);
+    return contents_learn(m->contents, &one, &source, e) >= 0;
 }
 
+/* A refusal is told when its manifest has left the queue: who reads of it may add the
+   manifest again. */
 static void *manifests_run(void *ctx)
 {
     struct manifests *m = ctx;
@@ -224,10 +225,14 @@ static void *manifests_run(void *ctx)
         }
         struct task t = m->task[0];
         pthread_mutex_unlock(&m->lock);
-        manifests_read(m, &t);
+        struct err e = {0};
+        bool learned = manifests_read(m, &t, &e);
         pthread_mutex_lock(&m->lock);
         memmove(m->task, m->task + 1, (size_t)--m->waiting * sizeof *m->task);
+        pthread_mutex_unlock(&m->lock);
+        if (!learned && !m->stop) manifests_refuse(m->log, t.path, &e);
         task_free(&t);
+        pthread_mutex_lock(&m->lock);
     }
     pthread_mutex_unlock(&m->lock);
     return NULL;

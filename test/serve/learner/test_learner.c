@@ -447,8 +447,11 @@ static double play(struct served *f, const struct emu_world *world, uint64_t key
     for (int k = 0; !end; k++) {
         end = player_step(&p, level, 1);
         sum += p.last.reward;
-        struct outcome done = {k, level, p.result.bytes, p.result.delay_ms / 1000,
-                               p.result.rebuffer_s};
+        struct outcome done = {.chunk = k,
+                               .level = level,
+                               .bytes = p.result.bytes,
+                               .download_s = p.result.delay_ms / 1000,
+                               .rebuffer_s = p.result.rebuffer_s};
         if (end) {
             struct reward_in r = {.has_outcome = true, .outcome = done, .final = true};
             struct reward_out out;

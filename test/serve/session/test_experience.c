@@ -479,7 +479,11 @@ static struct audience watch(bool hard, int sessions, bool follows)
             struct question q = {.chunk = i + 1,
                                  .buffer_s = buffer_s,
                                  .has_last = true,
-                                 .last = {i, a.level, (int64_t)bytes, seconds, stall_s}};
+                                 .last = {.chunk = i,
+                                          .level = a.level,
+                                          .bytes = (int64_t)bytes,
+                                          .download_s = seconds,
+                                          .rebuffer_s = stall_s}};
             for (int slot = 0; slot < SERVICE_PROFILE_STATS && !follows; slot++)
                 experience_slot_gone(f.service->experience, slot);
             if (i + 1 < CHUNKS) a = ask(&o, &q);

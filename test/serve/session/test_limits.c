@@ -163,7 +163,10 @@ TEST(sessions_outside_name_the_field)
 TEST(questions_name_the_path)
 {
     const struct question good = {
-        .chunk = 3, .buffer_s = 10, .has_last = true, .last = {2, 1, 100, .5, 0}};
+        .chunk = 3,
+        .buffer_s = 10,
+        .has_last = true,
+        .last = {.chunk = 2, .level = 1, .bytes = 100, .download_s = .5}};
     ck_assert_int_eq(limits_question(&good, 3, 48, NULL), 0);
     struct {
         const char *field;
@@ -202,7 +205,7 @@ TEST(rewards_report_something)
     in.external = -1000;
     ck_assert_int_eq(limits_reward(&in, 3, 48, NULL), 0);
     in.has_outcome = true;
-    in.outcome = (struct outcome){1, 0, 1, 1, 0};
+    in.outcome = (struct outcome){.chunk = 1, .bytes = 1, .download_s = 1};
     ck_assert_int_eq(limits_reward(&in, 3, 48, NULL), ERR_INVALID);
 }
 

@@ -127,10 +127,14 @@ static int first_level_from(uint64_t network, uint64_t key, double kbps)
     service_worker_from(f.worker, key + 1, network);
     ck_assert_int_eq(service_open(&o, f.service, f.worker, &in, NULL), 0);
     struct reward_in r = {.has_outcome = true,
-                          .outcome = {0, o.first.level, 100000, 800 / kbps, 800 / kbps}};
+                          .outcome = {.level = o.first.level,
+                                      .bytes = 100000,
+                                      .download_s = 800 / kbps,
+                                      .rebuffer_s = 800 / kbps}};
     struct reward_out out;
     ck_assert_int_eq(service_reward(&out, f.service, o.session, &r, NULL), 0);
-    r.outcome = (struct outcome){1, 0, 100000, 80, 0}; /* later chunks do not count */
+    r.outcome = (struct outcome){
+        .chunk = 1, .bytes = 100000, .download_s = 80}; /* later chunks do not count */
     ck_assert_int_eq(service_reward(&out, f.service, o.session, &r, NULL), 0);
     return o.first.level;
 }

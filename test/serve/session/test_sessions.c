@@ -110,7 +110,7 @@ TEST(only_the_last_decided_chunk_can_be_abandoned)
     ck_assert_int_eq(sessions_underway(&v, &ticket, s, row.id, 1, &e), ERR_CONFLICT);
     ck_assert_str_eq(e.field, "chunk");
 
-    struct outcome o = {0, 1, 100000, 1, .5};
+    struct outcome o = {.level = 1, .bytes = 100000, .download_s = 1, .rebuffer_s = .5};
     struct question q = {.chunk = 1,
                          .buffer_s = 5,
                          .has_last = true,
@@ -125,7 +125,8 @@ TEST(only_the_last_decided_chunk_can_be_abandoned)
     ck_assert(v.stalled_s == 0 && v.played_s == row.chunk_s);
     ck_assert_int_eq(sessions_underway(&v, &ticket, s, row.id, 0, &e), ERR_CONFLICT);
 
-    struct reward_in in = {.has_outcome = true, .outcome = {1, 0, 1000, 1, 0}};
+    struct reward_in in = {.has_outcome = true,
+                           .outcome = {.chunk = 1, .bytes = 1000, .download_s = 1}};
     struct reward_out out;
     struct changes c;
     track_changes_clear(&c);
@@ -175,7 +176,9 @@ TEST(the_longest_idle_expire_first)
         ck_assert_int_eq(open_one(s, &row[i], NULL), 0);
     }
     /* the first one speaks at 25 */
-    struct question q = {.chunk = 1, .has_last = true, .last = {0, 1, 1000, 1, 0}};
+    struct question q = {.chunk = 1,
+                         .has_last = true,
+                         .last = {.level = 1, .bytes = 1000, .download_s = 1}};
     struct view view;
     struct answer a;
     struct session_ticket ticket;
@@ -276,7 +279,9 @@ TEST(two_concurrent_questions_get_one_answer)
     struct sessions *s = make(10);
     struct track_row row = make_row(0);
     ck_assert_int_eq(open_one(s, &row, NULL), 0);
-    struct question q = {.chunk = 1, .has_last = true, .last = {0, 1, 1000, 1, 0}};
+    struct question q = {.chunk = 1,
+                         .has_last = true,
+                         .last = {.level = 1, .bytes = 1000, .download_s = 1}};
     struct view view;
     struct answer a, b;
     struct session_ticket first, second;
@@ -307,7 +312,10 @@ TEST(nothing_is_allocated_after_the_start)
         failed |= open_one(s, &row[i], NULL);
     }
     for (int k = 1; k < 300; k++) {
-        struct question q = {.chunk = k, .has_last = true, .last = {k - 1, 1, 1, 1, 0}};
+        struct question q = {
+            .chunk = k,
+            .has_last = true,
+            .last = {.chunk = k - 1, .level = 1, .bytes = 1, .download_s = 1}};
         struct view view;
         struct answer a;
         struct session_ticket t;
@@ -358,7 +366,8 @@ static void *ask_all(void *ctx)
     for (int k = 1; k < CHUNKS; k++)
         for (int i = 0; i < SHARED; i++) {
             struct question q = {.chunk = k, .has_last = true};
-            q.last = (struct outcome){k - 1, 1, 1000, 1, 0};
+            q.last = (struct outcome){
+                .chunk = k - 1, .level = 1, .bytes = 1000, .download_s = 1};
             struct view view;
             struct answer a;
             struct session_ticket t;

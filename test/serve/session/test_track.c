@@ -56,8 +56,11 @@ static struct verdict verdict(int level)
 
 static struct outcome outcome(int chunk, int level)
 {
-    return (struct outcome){chunk, level, 100000 + chunk, 1 + chunk / 100.0,
-                            chunk ? 0 : .5};
+    return (struct outcome){.chunk = chunk,
+                            .level = level,
+                            .bytes = 100000 + chunk,
+                            .download_s = 1 + chunk / 100.0,
+                            .rebuffer_s = chunk ? 0 : .5};
 }
 
 static struct question question(int chunk)

@@ -149,8 +149,13 @@ static void report(struct sessions *s, const struct track_row *row, int chunk, i
     struct changes c;
     track_changes_clear(&c);
     struct reward_out out;
-    struct reward_in in = {
-        .has_outcome = true, .outcome = {chunk, level, 1000, 1, wait_s}, .final = final};
+    struct reward_in in = {.has_outcome = true,
+                           .outcome = {.chunk = chunk,
+                                       .level = level,
+                                       .bytes = 1000,
+                                       .download_s = 1,
+                                       .rebuffer_s = wait_s},
+                           .final = final};
     ck_assert_int_eq(sessions_report(&out, s, row->id, &in, 2, &c, NULL), 0);
 }
 

@@ -65,7 +65,11 @@ static void watch(const char *session, int level, int n, double stall_s)
 {
     for (int k = 1; k <= n; k++) {
         struct question q = {.chunk = k, .buffer_s = 8, .has_last = true};
-        q.last = (struct outcome){k - 1, level, 100000, 1, k == 1 ? 1 : stall_s};
+        q.last = (struct outcome){.chunk = k - 1,
+                                  .level = level,
+                                  .bytes = 100000,
+                                  .download_s = 1,
+                                  .rebuffer_s = k == 1 ? 1 : stall_s};
         struct answer a;
         struct err e = {0};
         ck_assert_msg(!service_ask(&a, f.service, f.worker, session, &q, &e), "%s",
@@ -153,7 +157,11 @@ TEST(a_crash_loses_no_assignment)
     struct session_opened late = open_viewer("late", 7);
     for (int k = 1; k <= 40; k++) { /* more than a restart keeps of other sessions */
         struct question q = {.chunk = k, .buffer_s = 8, .has_last = true};
-        q.last = (struct outcome){k - 1, 1, 100000, 1, k == 1 ? 1 : .5};
+        q.last = (struct outcome){.chunk = k - 1,
+                                  .level = 1,
+                                  .bytes = 100000,
+                                  .download_s = 1,
+                                  .rebuffer_s = k == 1 ? 1 : .5};
         struct answer a;
         ck_assert_int_eq(service_ask(&a, f.service, f.worker, late.session, &q, NULL), 0);
     }
@@ -233,7 +241,8 @@ TEST(a_running_session_of_a_stopped_arm_falls_back)
     while (strcmp(o.arm, "tail"));
     ck_assert_int_gt(until_stopped("tail", 1500), 0);
     struct question q = {.chunk = 1, .buffer_s = 8, .has_last = true};
-    q.last = (struct outcome){0, 1, 100000, 1, 1};
+    q.last =
+        (struct outcome){.level = 1, .bytes = 100000, .download_s = 1, .rebuffer_s = 1};
     struct answer a;
     ck_assert_int_eq(service_ask(&a, f.service, f.worker, o.session, &q, NULL), 0);
     ck_assert_int_ne(a.by, BY_ARM);
@@ -336,7 +345,8 @@ static struct session_opened open_long(uint64_t key)
 static struct answer ask_long(const struct session_opened *o)
 {
     struct question q = {.chunk = 1, .buffer_s = 20, .has_last = true};
-    q.last = (struct outcome){0, o->first.level, 1000000, 1, 1};
+    q.last = (struct outcome){
+        .level = o->first.level, .bytes = 1000000, .download_s = 1, .rebuffer_s = 1};
     struct answer a;
     struct err e = {0};
     ck_assert_msg(!service_ask(&a, f.service, f.worker, o->session, &q, &e), "%s",
@@ -415,7 +425,8 @@ TEST(a_decision_of_an_arm_allocates_nothing)
         o = open_viewer("", key++);
     while (strcmp(o.arm, "tail"));
     struct question q = {.chunk = 1, .buffer_s = 8, .has_last = true};
-    q.last = (struct outcome){0, 1, 100000, 1, 1};
+    q.last =
+        (struct outcome){.level = 1, .bytes = 100000, .download_s = 1, .rebuffer_s = 1};
     struct answer a;
     alloc_watch();
     int rc = service_ask(&a, f.service, f.worker, o.session, &q, NULL);
