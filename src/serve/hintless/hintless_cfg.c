@@ -214,6 +214,6 @@ const struct figure hintless_merge_exam_figures[] = {
     {"abrd_merge_exam_loss", "loss", FIGURE_GAUGE,
      "Loss that this slot's merge costs the profile that loses most, as a share of its "
      "range "
-     "from the lowest level to the best; at most 0.01.",
+     "from the lowest level to the best; at most 0.005.",
      ROW(exam_loss), MERGES},
     {0}};

@@ -11,7 +11,7 @@
  * that of a session (abr/deciders/caution.h). Its decisions do not depend on the viewer, so one play
  * gives the merit for all profiles.
  *
- * The bound is half of the largest loss that a profile may have, 2 %, as real links differ from the
+ * The bound is a quarter of the largest loss that a profile may have, 2 %, as real links differ from the
  * exam's (test/cli/emulate/test_labels.c measures the loss on other links).
  *
  * The mix of profiles is learned from clients, and clients may send false data. The exam does not use
@@ -26,7 +26,7 @@
 #include "abr/merge_score.h"
 #include "serve/session/decide.h"
 
-#define MERGE_EXAM_LOSS .01    /* of the scale from the lowest level to the best */
+#define MERGE_EXAM_LOSS .005   /* of the scale from the lowest level to the best */
 #define MERGE_EXAM_LINKS 2     /* generated, of every kind */
 #define MERGE_EXAM_RECORDED 48 /* at most */
 
