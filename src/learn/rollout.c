@@ -27,7 +27,7 @@ struct rollout_peeks {
     struct env
         *copy; /* (rows), owned; NULL: one step needs none. Row i continues in copy[i] */
     char *state;    /* of the environment whose actions are tried */
-    bool *cut;      /* (rows): the episode was cut, so only the value is missing */
+    bool *cut;      /* (rows): not followed, so only the value is missing */
     float *weight;  /* (rows): gamma^steps, of what follows */
     uint32_t *mask; /* (rows) */
     struct mix_ws *ws;
@@ -151,7 +151,11 @@ static void rollout_peek(struct rollout_peeks *p, float *q, size_t at,
                          const struct env *env, const float *prob, uint32_t mask,
                          int taken, int tag, double least, double gamma)
 {
-    if (p->copy) env->state_get(env->self, p->state);
+    bool alone = true; /* then nothing is learned from what follows */
+    for (int a = 0; a < env->spec.actions; a++)
+        alone &= !(mask >> a & 1) || a == taken || (double)prob[a] < least;
+    bool copied = p->copy && !alone;
+    if (copied) env->state_get(env->self, p->state);
     for (int a = 0; a < env->spec.actions; a++, at++) {
         q[at] = NAN;
         if (!(mask >> a & 1) || (a != taken && (double)prob[a] < least)) continue;
@@ -159,7 +163,7 @@ static void rollout_peek(struct rollout_peeks *p, float *q, size_t at,
         float *row = p->obs + i * p->wide;
         struct env_out out = {.obs = row,
                               .priv = p->privileged ? row + env->spec.obs_dim : p->priv};
-        if (p->copy) {
+        if (copied) {
             p->copy[i].state_put(p->copy[i].self, p->state);
             p->copy[i].step(p->copy[i].self, a, &out);
         } else {
@@ -168,7 +172,7 @@ static void rollout_peek(struct rollout_peeks *p, float *q, size_t at,
         q[at] = out.reward;
         if (out.done) continue;
         p->weight[i] = (float)gamma;
-        p->cut[i] = out.truncated;
+        p->cut[i] = out.truncated || alone;
         p->mask[i] = out.mask;
         p->tag[i] = tag;
         p->at[i] = at;
@@ -262,6 +266,12 @@ static const struct mix *critic_of(const struct rollout *r)
     return r->priv_critic ? r->priv_critic->mix : r->policy->critic;
 }
 
+/* Tried actions are followed for more than one step. */
+static bool is_followed(const struct rollout *r)
+{
+    return r->cfg.peek > 0.0 && r->cfg.branch > 1;
+}
+
 static bool new_block(struct rollout *r, int i,
                       struct env (*make)(void *ctx, uint64_t id, struct err *e),
                       void *ctx, struct err *e)
@@ -286,7 +296,7 @@ static bool new_block(struct rollout *r, int i,
     b->critic_ws = mix_ws_new(&critic->cfg, CHUNK, e);
     if (r->cfg.peek > 0.0)
         ok = !rollout_peeks_init(&b->peeks, &r->spec, (int)envs, r->priv_critic, e) && ok;
-    if (ok && r->cfg.peek > 0.0 && r->cfg.branch > 1)
+    if (ok && is_followed(r))
         ok = !rollout_peeks_copies(&b->peeks, &r->policy->actor->cfg, make, ctx, e);
     if (r->cfg.teachers.n) {
         b->teach = teach_ws_new(&r->cfg.teachers, CHUNK, e);
@@ -452,12 +462,6 @@ static void keep_boot(struct rollout *r, struct block *b, int env, int row)
     if (priv) memcpy(b->boot_priv + at * priv, out.priv, priv * sizeof(float));
     b->boot_tag[b->boots] = r->tag[row];
     b->boot_row[b->boots++] = row;
-}
-
-/* Tried actions are followed for more than one step. */
-static bool is_followed(const struct rollout *r)
-{
-    return r->cfg.peek > 0.0 && r->cfg.branch > 1;
 }
 
 static void show_advice(float *shown, const struct rollout *r, const struct seat *s)
