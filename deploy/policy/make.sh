@@ -21,7 +21,7 @@ mkdir -p "$to"
 train=("$abrd" train --preset tuned --variant pamoe --layout plan --prior 60 --profile all --part "${PART:-all}"
     --share-ladders .6 --share-players .7 --share-custom .4 --share-points .5 --share-simplex .75 --share-live .35
     --share-lengths .3 --share-first .35 --ladders 256 --branch 16 --gamma .995 --lambda .95 --entropy .002,.0003
-    --lr .0003,.00001 --steps "${STEPS:-3000000}" --seed "${SEED:-4}" --out "$made_file")
+    --lr .0003,.00001 --steps "${STEPS:-3000000}" --seed "${SEED:-1}" --out "$made_file")
 traces=
 for dir in "$@"; do traces+=${traces:+,}$dir; done
 [ -z "$traces" ] || train+=(--traces "$traces")
