@@ -73,7 +73,7 @@ void experience_apply(struct view *v, struct experience *x, int slot)
 
 void experience_outcome(struct experience *x, const struct track_outcome *o)
 {
-    struct view v = {.ladder_kbps = {o->lowest_kbps}};
+    struct view v = {.chunk_s = o->chunk_s, .ladder_kbps = {o->lowest_kbps}};
     for (int i = 0; i < o->before.n; i++)
         view_push(&v, o->before.bytes[i], o->before.download_s[i]);
     bool stalls = o->followed && !caution_link_bound(&v, o->kbps);

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "abr/deciders/forecast.h"
 #include "base/bytes.h"
 #include "base/rng.h"
 #include "base/text.h"
@@ -49,6 +50,36 @@ static struct track_outcome outcome_of(double kbps, double stall_s)
 
 static const double STEP = .02, RATE = .02;
 static const double FIRST = 1; /* stall weight at the start */
+
+/* A download is missed below the low quantile that the session's view has, at its chunk length. */
+TEST(a_miss_is_one_of_the_session_s_forecast)
+{
+    for (int chunk_s = 1; chunk_s <= 8; chunk_s *= 2) {
+        struct experience *x = experience_new(NULL);
+        struct experience_stats s;
+        struct view v = view_default();
+        struct track_outcome o = {
+            .lowest_kbps = 300, .chunk_s = chunk_s, .decided = true};
+        v.chunk_s = chunk_s;
+        for (int i = 0; i < VIEW_HISTORY; i++) {
+            uint32_t bytes = i % 2 ? 750000 : 250000;
+            traj_measure(&o.before, bytes, 4);
+            view_push(&v, bytes, 4);
+        }
+        double low_kbps = forecast_of(&v).next_kbps[FORECAST_LOW];
+        int kind = caution_link(&v);
+        o.kbps = low_kbps * 1.01;
+        experience_outcome(x, &o);
+        experience_stats(&s, x);
+        ck_assert_uint_eq(s.seen[kind], 1);
+        ck_assert_uint_eq(s.missed[kind], 0);
+        o.kbps = low_kbps * .99;
+        experience_outcome(x, &o);
+        experience_stats(&s, x);
+        ck_assert_uint_eq(s.missed[kind], 1);
+        experience_free(x);
+    }
+}
 
 TEST(outcomes_by_hand)
 {
@@ -566,7 +597,8 @@ TEST(a_damaged_file_starts_over)
 }
 
 SUITE_SET_UP(serve_session_experience, 0, setup, teardown, outcomes_by_hand,
-             ROWS(what_counts, rows), a_file_keeps_it_by_the_names_of_profiles,
+             a_miss_is_one_of_the_session_s_forecast, ROWS(what_counts, rows),
+             a_file_keeps_it_by_the_names_of_profiles,
              a_file_cannot_make_forecasts_bolder,
              decisions_know_the_stalls_of_their_session,
              decisions_know_the_stalls_of_the_audience, the_replay_is_the_decision,
