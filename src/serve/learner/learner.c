@@ -113,7 +113,12 @@ static int learner_memory(struct learner *l, const struct policy *start, struct 
     const struct online_cfg *o = &l->cfg.online;
     const struct policy *shipped = l->cfg.shipped ? l->cfg.shipped : start;
     int links = o->exam_links > 4 ? o->exam_links + o->exam_links % 2 : 4;
-    struct cells_cfg c = {links, o->exam_margin, o->seed, o->source_share};
+    int recorded = 2 * links < CELLS_LINKS_MAX ? 2 * links : CELLS_LINKS_MAX;
+    struct cells_cfg c = {.links = links,
+                          .recorded = recorded,
+                          .margin = o->exam_margin,
+                          .seed = o->seed,
+                          .source_share = o->source_share};
     if (o->exam_links) l->common.cells = cells_new(&c, shipped, e);
     if (o->exam_links && !l->common.cells) return ERR_MEMORY;
     /* the emulated viewers choose among as many levels as an observation has */
