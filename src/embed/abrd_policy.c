@@ -4,6 +4,7 @@
 #include "abr/emulator/quality.h"
 #include "abr/deciders/caution.h"
 #include "abr/deciders/first_level.h"
+#include "abr/deciders/forecast_own.h"
 #include "abr/deciders/window.h"
 #include "policy/packed.h"
 #include "learn/ckpt.h"
@@ -398,6 +399,7 @@ int abrd_session_decide_long(const struct abrd_session *s, double buffer_s,
     struct view v = s->view;
     v.buffer_s = buffer_s;
     caution_apply(&v, NULL, NULL);
+    v.own_forecast = packed_input(s->policy->packed, FORECAST_OWN);
     float obs[FEAT_DIM_MAX];
     struct window w;
     struct policy_choice c;

@@ -22,7 +22,7 @@ static const char *const RESERVED[] = {
     "format",      "obs_dim",       "actions",        "hidden",       "layers",
     "route",       "critic_hidden", "critic_experts", "critic_route", "experts",
     "crc32",       "version",       "ret_mean",       "ret_std",      "actor_busy",
-    "critic_busy", "prior_at",      "prior_stride",   "prior_gain",
+    "critic_busy", "prior_at",      "prior_stride",   "prior_gain",   "input_n",
 };
 
 static bool is_reserved(const char *key)
@@ -90,6 +90,7 @@ static int add_policy(json_t *meta, const struct policy *p, struct err *e)
     if (!rc) rc = safetensors_add_number(meta, "ret_std", (double)p->ret_std, e);
     if (!rc) rc = add_busy(meta, "actor_busy", p->actor->busy, e);
     if (!rc) rc = add_busy(meta, "critic_busy", p->critic->busy, e);
+    if (!rc && p->input_n) rc = safetensors_add_number(meta, "input_n", p->input_n, e);
     return rc;
 }
 
@@ -178,9 +179,11 @@ static int list_added(struct safetensors_tensor *t, const char *who,
     return n;
 }
 
-/* The tensors of a policy; p NULL: names and shapes alone. *out (*n) owned by the caller. */
+/* The tensors of a policy with so many numbers of input; p NULL: names and shapes alone. *out (*n) owned by
+ * the caller. */
 static int list_policy(struct safetensors_tensor **out, int *n,
-                       const struct policy_cfg *cfg, struct policy *p, struct err *e)
+                       const struct policy_cfg *cfg, int input_n, struct policy *p,
+                       struct err *e)
 {
     bool adds = cfg->added.experts > 0;
     const struct policy_added *a = p ? p->added : NULL;
@@ -188,7 +191,7 @@ static int list_policy(struct safetensors_tensor **out, int *n,
     struct norga_cfg critic = policy_added_critic_cfg(cfg);
     int count = parts_count(cfg),
         more = adds ? added_count(&actor) + added_count(&critic) : 0;
-    struct safetensors_tensor *t = calloc((size_t)(count + more), sizeof *t);
+    struct safetensors_tensor *t = calloc((size_t)(count + more + 1), sizeof *t);
     if (!t) return safetensors_no_memory(e);
     struct parts_part part;
     for (int i = 0; parts_get(&part, cfg, i); i++) {
@@ -201,6 +204,9 @@ static int list_policy(struct safetensors_tensor **out, int *n,
         count += list_added(t + count, "actor", &actor, a ? a->actor : NULL);
         count += list_added(t + count, "critic", &critic, a ? a->critic : NULL);
     }
+    if (input_n)
+        t[count++] = (struct safetensors_tensor){
+            .name = "input", .rows = input_n, .at = p ? p->input : NULL};
     *out = t;
     *n = count;
     return 0;
@@ -248,7 +254,7 @@ int ckpt_encode(void **out, size_t *n, const struct policy *p,
     assert(!p->added || policy_added_fits(p->added, p));
     struct safetensors_tensor *t;
     /* the list is read only: writing takes the weights out, nothing in */
-    int count, rc = list_policy(&t, &count, &p->cfg, (struct policy *)p, e);
+    int count, rc = list_policy(&t, &count, &p->cfg, p->input_n, (struct policy *)p, e);
     if (rc) return rc;
     rc = check_finite(p, t, count, e);
     if (rc) {
@@ -370,6 +376,17 @@ static int need_busy(struct mix *m, const struct safetensors *f, const char *key
     return 0;
 }
 
+/* Files without it have none. */
+static int need_input(int *n, const struct safetensors *f, struct err *e)
+{
+    if (!json_object_get(f->meta, "input_n")) return 0;
+    int rc = safetensors_int(n, f, "input_n", e);
+    struct err why = {0};
+    if (rc || (*n >= 0 && *n <= POLICY_INPUT)) return rc;
+    err_set(&why, ERR_RANGE, "%d is not within 0 .. %d", *n, POLICY_INPUT);
+    return safetensors_blame(f, "input_n", &why, e);
+}
+
 static int need_policy(struct policy *p, const struct safetensors *f, struct err *e)
 {
     int rc = safetensors_u64(&p->version, f, "version", e);
@@ -399,12 +416,13 @@ static int need_added(struct policy *p, const struct safetensors *f, struct err 
 
 /* Weights of this configuration from a file whose tensors have been checked. */
 static int fill_policy(struct policy **out, const struct safetensors *f,
-                       const struct policy_cfg *cfg, struct err *e)
+                       const struct policy_cfg *cfg, int input_n, struct err *e)
 {
     struct safetensors_tensor *t = NULL;
     int n;
     struct policy *p = policy_new(cfg, e);
-    int rc = p ? list_policy(&t, &n, cfg, p, e) : ERR_MEMORY;
+    int rc = p ? list_policy(&t, &n, cfg, input_n, p, e) : ERR_MEMORY;
+    if (!rc) p->input_n = input_n;
     if (!rc) rc = safetensors_fill(f, t, n, e);
     free(t);
     if (rc)
@@ -421,12 +439,13 @@ static int read_policy(struct policy **out, const struct safetensors *f, bool ad
     struct policy_cfg cfg;
     struct safetensors_tensor *t;
     struct policy *p = NULL;
-    int n, rc = need_cfg(&cfg, f, adds, e);
-    if (!rc) rc = list_policy(&t, &n, &cfg, NULL, e);
+    int n, input_n = 0, rc = need_cfg(&cfg, f, adds, e);
+    if (!rc) rc = need_input(&input_n, f, e);
+    if (!rc) rc = list_policy(&t, &n, &cfg, input_n, NULL, e);
     if (rc) return rc;
     rc = safetensors_check(f, t, n, e);
     free(t);
-    if (!rc) rc = fill_policy(&p, f, &cfg, e);
+    if (!rc) rc = fill_policy(&p, f, &cfg, input_n, e);
     if (!rc) rc = need_policy(p, f, e);
     if (!rc && adds) rc = need_added(p, f, e);
     if (rc)
@@ -602,10 +621,10 @@ static int read_foreign(struct policy **out, const struct safetensors *f,
                         const struct policy_cfg *cfg, struct err *e)
 {
     struct safetensors_tensor *t = NULL;
-    int n, rc = list_policy(&t, &n, cfg, NULL, e);
+    int n, rc = list_policy(&t, &n, cfg, 0, NULL, e);
     if (!rc) rc = safetensors_check_tensors(f, t, n, e);
     free(t);
-    return rc ? rc : fill_policy(out, f, cfg, e);
+    return rc ? rc : fill_policy(out, f, cfg, 0, e);
 }
 
 struct policy *ckpt_import(const char *path, const struct ckpt_import_cfg *cfg,

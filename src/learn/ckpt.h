@@ -5,6 +5,7 @@
  *   actor.router.weight (experts, obs_dim), actor.router.bias (experts); none when single
  *   actor.expert.K.L.weight (fan_out, fan_in), actor.expert.K.L.bias (fan_out)
  *   critic. ...                                   L = 0 .. layers, the last is the head
+ *   input (n)                                     optional: policy.h, with n as input_n in the metadata
  *   trainer (bytes) U8                            optional: the trainer's state
  *
  * "__metadata__" holds strings: format "abrd-1", obs_dim, actions, hidden, layers,

@@ -61,6 +61,7 @@ struct online_cfg online_cfg_default(void)
         .exam_links = 24,
         .exam_margin = .02,
         .hold = 16,
+        .forecast_steps = 4000,
         .seed = 1,
     };
     c.ppo.lr = 3e-4;
@@ -537,6 +538,49 @@ int online_update(struct online *o)
         o->refused = 0;
     }
     return done;
+}
+
+static void online_take(struct online *o, const float *input, int n, double score)
+{
+    policy_copy_input(o->policy, input, n);
+    if (!o->stats.judged.holding) {
+        o->stats.check_score = o->bars.score = score;
+        o->stats.check_best = fmax(o->stats.check_best, score);
+        if (all_idle(o->policy)) o->bars.best = o->stats.check_best;
+    } else {
+        policy_copy_input(o->champion, input, n);
+        policy_raise_version(o->champion);
+    }
+    policy_raise_version(o->policy);
+    o->stats.judged.taken++;
+}
+
+int online_offer(struct online *o, const float *input, int n)
+{
+    struct online_judged *j = &o->stats.judged;
+    struct policy *challenger = o->kept; /* of use in an update alone */
+    double bar = j->holding ? o->champion_bars.current : o->stats.check_best;
+    policy_copy(challenger, online_policy(o));
+    policy_copy_input(challenger, input, n);
+    j->offered++;
+    double score = o->check ? o->check(o->check_ctx, challenger) : 0;
+    if (o->check && !(score >= online_lowest(&o->cfg, bar))) return ERR_NUMERIC;
+    enum online_verdict v = ONLINE_BETTER;
+    if (o->judge.judge) v = o->judge.judge(o->judge.self, challenger);
+    switch (v) {
+    case ONLINE_BETTER:
+        if (o->judge.judge) o->judge.publish(o->judge.self);
+        online_take(o, input, n, score);
+        return 1;
+    case ONLINE_EVEN:
+        return ONLINE_HELD;
+    case ONLINE_FALLEN:
+        drop_held(o);
+        return online_go_home(o);
+    case ONLINE_WORSE:
+        break;
+    }
+    return ERR_NUMERIC;
 }
 
 void online_gate_reset(struct online *o)

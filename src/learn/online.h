@@ -73,6 +73,7 @@ struct online_cfg {
     int exam_links;     /* of each kind, for who judges; 0: no judge */
     double exam_margin; /* largest loss of a cell, for who judges */
     int hold;           /* most updates in a row that are held */
+    int forecast_steps; /* of the fit of the input for each batch, for its caller; 0: none */
     uint64_t seed;
 };
 
@@ -116,9 +117,10 @@ struct online_stats {
             fallen;         /* verdicts; holds that ended in vain */
         uint64_t rehearsed; /* emulated steps */
         uint64_t sources_bounded, retried,
-            rescued;       /* retries; those that were not refused */
-        uint64_t excluded; /* the source of the last rescue */
-        int holding;       /* updates since the published weights */
+            rescued;             /* retries; those that were not refused */
+        uint64_t excluded;       /* the source of the last rescue */
+        int holding;             /* updates since the published weights */
+        uint64_t offered, taken; /* inputs: judged; published */
     } judged;
 };
 
@@ -162,6 +164,11 @@ int online_buffered(const struct online *o);
  * published; ERR_NUMERIC: rolled back. */
 #define ONLINE_HELD 2
 int online_update(struct online *o);
+
+/* Offers another input (policy.h) for the champion's weights. 1: check and judge accept it; it is published,
+ * the version is raised, and learning goes on with it. ONLINE_HELD: it is not better; ERR_NUMERIC: it is
+ * worse. A champion that the judge no longer accepts is replaced, as after an update (1). */
+int online_offer(struct online *o, const float *input, int n);
 
 /* The gates learn again from now on. */
 void online_gate_reset(struct online *o);

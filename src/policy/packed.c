@@ -52,6 +52,8 @@ struct packed {
     uint64_t version;
     bool usable;
     size_t bytes;
+    int input_n;
+    float input[POLICY_INPUT];
     float *block; /* owned: routers, actor, critic; scores, added actor, added critic */
 };
 
@@ -236,6 +238,13 @@ void packed_load(struct packed *s, const struct policy *p)
     s->ret_mean = p->ret_mean;
     s->ret_std = p->ret_std;
     s->version = policy_version(p);
+    s->input_n = p->input_n;
+    memcpy(s->input, p->input, sizeof *s->input * (size_t)p->input_n);
+}
+
+const float *packed_input(const struct packed *s, int n)
+{
+    return s->input_n == n ? s->input : NULL;
 }
 
 struct packed *packed_new(const struct policy_cfg *cfg, struct err *e)

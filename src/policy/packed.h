@@ -43,6 +43,8 @@ void packed_load(struct packed *s, const struct policy *p);
 uint64_t packed_version(const struct packed *s); /* policy_version */
 size_t packed_bytes(const struct packed *s);
 const struct policy_cfg *packed_cfg(const struct packed *s);
+/* The policy's input (policy.h) if it has n numbers, else NULL; borrowed. */
+const float *packed_input(const struct packed *s, int n);
 /* Bit k: expert k is busy. */
 uint64_t packed_actor_busy(const struct packed *s);
 uint64_t packed_critic_busy(const struct packed *s);

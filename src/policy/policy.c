@@ -137,7 +137,15 @@ void policy_copy(struct policy *p, const struct policy *from)
     p->ret_mean = from->ret_mean;
     p->ret_std = from->ret_std;
     p->version = from->version;
+    policy_copy_input(p, from->input, from->input_n);
     if (p->added) policy_added_copy(p->added, from->added);
+}
+
+void policy_copy_input(struct policy *p, const float *input, int n)
+{
+    assert(n >= 0 && n <= POLICY_INPUT);
+    p->input_n = n;
+    memmove(p->input, input, sizeof *input * (size_t)n);
 }
 
 void policy_free(struct policy *p)

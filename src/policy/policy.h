@@ -22,6 +22,9 @@
  * observations, the most used first. The first added experts of a daemon learn a and tau; later ones
  * copy them and keep them fixed (appendix J of the NoRGa paper): shape_learns.
  *
+ * Input. A policy may have numbers by which its application makes observations from now on, as learned
+ * with it (abr/deciders/forecast_own.h). They are opaque here, and no part of policy_crc32.
+ *
  * Expert numbers: 0 .. N-1 are those of the actor's mixture, N .. N+L-1 the added ones. Added experts
  * fit only the weights that they were added to; they store that version and CRC.
  *
@@ -42,6 +45,7 @@
 #define POLICY_ACTIONS 12     /* = FEAT_LEVELS; this layer knows no bitrates */
 #define POLICY_GATES 16       /* gate probabilities reported per decision */
 #define POLICY_FLOOR (-30.0f) /* nats */
+#define POLICY_INPUT 2048     /* most numbers of its input */
 
 /* Added experts of the actor and of the critic each; 0 experts: none. Together with the actor's own at
  * most POLICY_GATES. */
@@ -75,6 +79,8 @@ struct policy {
     float ret_mean, ret_std;
     uint64_t version;           /* of the mixture; 0 until published */
     struct policy_added *added; /* owned; NULL: none */
+    int input_n;                /* 0: none */
+    float input[POLICY_INPUT];
 };
 
 struct policy_ws;
@@ -115,9 +121,11 @@ void policy_init(struct policy *p, uint64_t seed);
 /* The same with mix_init_uniform: the first policy is far from uniform. */
 void policy_init_uniform(struct policy *p, uint64_t seed);
 
-/* Weights, busy experts, ret_mean, ret_std, versions and flags of `from`; the configurations are
+/* Weights, input, busy experts, ret_mean, ret_std, versions and flags of `from`; the configurations are
  * equal. */
 void policy_copy(struct policy *p, const struct policy *from);
+
+void policy_copy_input(struct policy *p, const float *input, int n);
 
 /* CRC-32 of the mixture's weights in memory, actor then critic. */
 uint32_t policy_crc32(const struct policy *p);

@@ -82,6 +82,34 @@ START_TEST(busy_experts_travel)
 }
 END_TEST
 
+/* Numbers of the application are part of the weights, to the bit; a file without them has none. */
+START_TEST(the_input_travels)
+{
+    struct policy *p = sample_policy(sample_cfg(MIX_TOP1));
+    const float input[] = {1.5f, -2, .1f};
+    policy_copy_input(p, input, 3);
+    void *file;
+    size_t n;
+    sample_encode(&file, &n, p, NULL, NULL);
+    struct policy *q = ckpt_decode(file, n, NULL, NULL, NULL, NULL);
+    sample_same(p, q);
+    ck_assert_int_eq(q->input_n, 3);
+    ck_assert_mem_eq(q->input, input, sizeof input);
+    policy_free(q);
+    free(file);
+
+    p->input[1] = NAN;
+    ck_assert_int_eq(ckpt_encode(&file, &n, p, NULL, NULL, 0, NULL), ERR_NUMERIC);
+    policy_copy_input(p, NULL, 0);
+    sample_encode(&file, &n, p, NULL, NULL);
+    q = ckpt_decode(file, n, NULL, NULL, NULL, NULL);
+    ck_assert_int_eq(q->input_n, 0);
+    policy_free(q);
+    policy_free(p);
+    free(file);
+}
+END_TEST
+
 START_TEST(without_trainer_or_metadata)
 {
     struct policy *p = sample_policy(sample_cfg(MIX_TOP1));
@@ -347,6 +375,7 @@ Suite *suite_learn_ckpt(void)
     tcase_set_timeout(t, 60);
     tcase_add_loop_test(t, a_round_trip_loses_no_bit, 0, 5);
     tcase_add_test(t, busy_experts_travel);
+    tcase_add_test(t, the_input_travels);
     tcase_add_test(t, without_trainer_or_metadata);
     tcase_add_test(t, truncated_anywhere);
     tcase_add_test(t, damaged_anywhere);

@@ -556,6 +556,51 @@ START_TEST(what_is_better_nowhere_is_held_and_then_dropped)
 }
 END_TEST
 
+/* An input is offered with the champion's weights, and taken only if the judge finds it better. */
+START_TEST(an_input_is_taken_when_it_is_better)
+{
+    struct policy *p = make_policy();
+    struct online_cfg c = small();
+    struct told told = {.says = {ONLINE_EVEN, ONLINE_WORSE, ONLINE_BETTER, ONLINE_EVEN,
+                                 ONLINE_BETTER, ONLINE_BETTER, ONLINE_FALLEN}};
+    struct online *o = judged(&c, p, &told);
+    const float input[] = {1, 2}, other[] = {3};
+    uint32_t first = policy_crc32(p);
+    ck_assert_int_eq(online_offer(o, input, 2), ONLINE_HELD);
+    ck_assert_int_eq(online_offer(o, input, 2), ERR_NUMERIC);
+    ck_assert_int_eq(online_policy(o)->input_n, 0);
+    ck_assert_int_eq(online_offer(o, input, 2), 1);
+    ck_assert_int_eq(online_policy(o)->input_n, 2);
+    ck_assert_mem_eq(online_policy(o)->input, input, sizeof input);
+    ck_assert_uint_eq(policy_version(online_policy(o)), 1);
+    ck_assert_uint_eq(policy_crc32(online_policy(o)), first);
+
+    struct viewer v;
+    viewer_init(&v, p, 1);
+    ck_assert_int_eq(one_batch(o, &v, online_policy(o), 0), ONLINE_HELD);
+    ck_assert_int_eq(online_offer(o, other, 1), 1); /* the held update goes on with it */
+    ck_assert_uint_eq(told.challenger, first);
+    ck_assert_uint_eq(policy_crc32(online_policy(o)), first);
+    ck_assert_int_eq(online_policy(o)->input_n, 1);
+    ck_assert_uint_eq(policy_version(online_policy(o)), 2);
+    ck_assert_int_eq(one_batch(o, &v, online_policy(o), 0), 1);
+    ck_assert_uint_ne(policy_crc32(online_policy(o)), first);
+    ck_assert_int_eq(online_policy(o)->input_n, 1);
+    ck_assert_uint_eq(policy_version(online_policy(o)), 3);
+
+    ck_assert_int_eq(online_offer(o, input, 2), 1); /* home: as it began */
+    ck_assert_int_eq(online_policy(o)->input_n, 0);
+    ck_assert_uint_eq(policy_crc32(online_policy(o)), first);
+    struct online_stats s;
+    online_stats(o, &s);
+    ck_assert_uint_eq(s.judged.offered, 5);
+    ck_assert_uint_eq(s.judged.taken, 2);
+    viewer_release(&v);
+    online_free(o);
+    policy_free(p);
+}
+END_TEST
+
 static double told_score(void *ctx, const struct policy *p)
 {
     (void)p;
@@ -632,7 +677,8 @@ START_TEST(a_refused_update_is_made_again_without_the_suspect)
 }
 END_TEST
 
-SUITE_WITHIN(learn_online, 60, weights_that_are_not_published_raise_no_bar,
+SUITE_WITHIN(learn_online, 60, an_input_is_taken_when_it_is_better,
+             weights_that_are_not_published_raise_no_bar,
              what_is_better_nowhere_is_held_and_then_dropped,
              a_refused_update_is_made_again_without_the_suspect, improves,
              rolls_back_on_nan, rolls_back_on_a_worse_check, old_trajectories_are_dropped,

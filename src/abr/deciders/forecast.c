@@ -1,6 +1,7 @@
 #include "abr/deciders/forecast.h"
 
 #include "abr/deciders/forecast_net.h"
+#include "abr/deciders/forecast_own.h"
 #include "abr/deciders/simple.h"
 
 #include <math.h>
@@ -14,6 +15,7 @@ enum {
     CHUNK,
     ENTRIES
 };
+_Static_assert(ENTRIES == FORECAST_ENTRIES, "inputs and header");
 
 /* far beyond these the network was not trained */
 #define RATIO_MIN 0.01
@@ -103,17 +105,36 @@ static void quantiles(double *kbps, const double *logs, double mean_kbps)
     }
 }
 
-struct forecast forecast_of(const struct view *v)
+/* The outputs of the network: logarithms before they are sorted. They are computed in an array of this
+ * function, because the compiler makes slower code for one of the caller. */
+static void shipped_logs(double *y, const double *x)
 {
-    struct forecast f = {.mean_kbps = simple_harmonic_kbps(v, v->n_history, WINDOW)};
-    if (!(f.mean_kbps > 0)) return f;
-    double x[ENTRIES], a[FORECAST_HIDDEN], b[FORECAST_HIDDEN], y[2 * FORECAST_QUANTILES];
-    observe(x, &f, v);
+    double a[FORECAST_HIDDEN], b[FORECAST_HIDDEN], c[FORECAST_OUTPUTS];
     LAYER(a, x, FORECAST_FIRST, FORECAST_FIRST_BIAS);
     rectify(a, FORECAST_HIDDEN);
     LAYER(b, a, FORECAST_SECOND, FORECAST_SECOND_BIAS);
     rectify(b, FORECAST_HIDDEN);
-    LAYER(y, b, FORECAST_THIRD, FORECAST_THIRD_BIAS);
+    LAYER(c, b, FORECAST_THIRD, FORECAST_THIRD_BIAS);
+    memcpy(y, c, sizeof c);
+}
+
+bool forecast_look(struct forecast *f, double entries[FORECAST_ENTRIES],
+                   double logs[FORECAST_OUTPUTS], const struct view *v)
+{
+    f->mean_kbps = simple_harmonic_kbps(v, v->n_history, WINDOW);
+    if (!(f->mean_kbps > 0)) return false;
+    observe(entries, f, v);
+    shipped_logs(logs, entries);
+    if (v->own_forecast)
+        forecast_own_correct(logs, v->own_forecast, entries, f->mean_kbps);
+    return true;
+}
+
+struct forecast forecast_of(const struct view *v)
+{
+    struct forecast f = {0};
+    double x[ENTRIES], y[FORECAST_OUTPUTS];
+    if (!forecast_look(&f, x, y, v)) return f;
     quantiles(f.next_kbps, y, f.mean_kbps);
     quantiles(f.later_kbps, y + FORECAST_QUANTILES, f.mean_kbps);
     return f;

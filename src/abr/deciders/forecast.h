@@ -12,6 +12,7 @@
  *
  * Source: Pensieve's training traces, Puffer's training part of 2021, Lumos 4G and generated links,
  * chunks of 1 to 8 s; `node test/score/forecast.mjs` fits the weights again and prints how good they are.
+ * A daemon may have fitted a correction to its own viewers' links (forecast_own.h; view.h: own_forecast).
  *
  * Threads: pure functions. No allocation. */
 #ifndef ABR_FORECAST_H
@@ -19,7 +20,11 @@
 
 #include "abr/emulator/view.h"
 
+#include <stdbool.h>
+
 #define FORECAST_QUANTILES 11
+#define FORECAST_ENTRIES (3 * VIEW_HISTORY + 2) /* inputs of the network */
+#define FORECAST_OUTPUTS (2 * FORECAST_QUANTILES)
 /* The quantile that one download in six falls below. */
 #define FORECAST_LOW 4
 
@@ -34,6 +39,11 @@ struct forecast {
 };
 
 struct forecast forecast_of(const struct view *v);
+
+/* The network alone: its inputs, and the logarithms of quantiles / m before they are sorted, of the next
+ * chunk and then of later ones. Sets mean_kbps and spread. False: nothing was measured. */
+bool forecast_look(struct forecast *f, double entries[FORECAST_ENTRIES],
+                   double logs[FORECAST_OUTPUTS], const struct view *v);
 
 /* s alone, at a fraction of the cost; negative: nothing was measured. */
 double forecast_spread(const struct view *v);

@@ -4,6 +4,7 @@
 #include "abr/deciders/caution.h"
 #include "abr/deciders/window.h"
 #include "abr/deciders/first_level.h"
+#include "abr/deciders/forecast_own.h"
 #include "learn/ckpt.h"
 #include "policy/packed.h"
 
@@ -60,6 +61,7 @@ static int moe_decide(void *self, const struct view *v, const struct video *vide
     struct moe *p = self;
     struct view wary = *v;
     caution_apply(&wary, NULL, NULL);
+    wary.own_forecast = packed_input(p->packed, FORECAST_OWN);
     uint32_t offered = moe_offered(p, &wary);
     p->levels = wary.levels;
     v = window_see(&p->window, &wary, offered);

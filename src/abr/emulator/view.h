@@ -51,6 +51,7 @@ struct view {
         played_s;  /* of the session so far: stalls, without the start, and media */
     double margin; /* by which forecasts are lowered, a logarithm (deciders/caution.h) */
     double start_kbps; /* low quantile of first throughputs in this viewer's network */
+    const float *own_forecast; /* deciders/forecast_own.h; borrowed. NULL: none */
 };
 
 /* An empty view: the standard viewer, no history, an unknown video. */

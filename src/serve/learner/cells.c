@@ -95,6 +95,12 @@ static int cells_videos(struct cells *c, int most, struct err *e)
     return 0;
 }
 
+/* Places for links of a kind. */
+static int cells_most(const struct cells *c, int kind)
+{
+    return kind == RECORDED ? c->cfg.recorded : c->cfg.links;
+}
+
 static void link_set(struct cells *c, struct cells_link *l, struct trace *t,
                      uint64_t number)
 {
@@ -129,7 +135,9 @@ static int cells_generate(struct cells *c, int kind, struct err *e)
 struct cells *cells_new(const struct cells_cfg *cfg, const struct policy *shipped,
                         struct err *e)
 {
-    assert(cfg->links >= 4 && cfg->links <= CELLS_LINKS_MAX && cfg->links % 2 == 0);
+    assert(cfg->links >= 4 && cfg->links % 2 == 0);
+    assert(cfg->recorded >= cfg->links && cfg->recorded <= CELLS_LINKS_MAX);
+    assert(cfg->recorded % 2 == 0);
     struct cells *c = calloc(1, sizeof *c);
     if (!c) {
         err_set(e, ERR_MEMORY, "no memory for the exam");
@@ -201,13 +209,13 @@ static void cells_play(struct cells_seen *out, struct cells *c,
     c->report.sessions++;
 }
 
-/* All profiles on links first .. end - 1 of all kinds. */
-static void play_links(struct cells *c, int who, const struct policy *p, int first,
-                       int end)
+/* All profiles on all kinds of links: the first half of each kind if from is 0 and to is 1, all if to is 2. */
+static void play_links(struct cells *c, int who, const struct policy *p, int from, int to)
 {
     packed_load(c->packed, p);
     for (int kind = 0; kind < CELLS_KINDS; kind++)
-        for (int i = first; i < end; i++) {
+        for (int i = cells_most(c, kind) / 2 * from; i < cells_most(c, kind) / 2 * to;
+             i++) {
             struct cells_link *l = &c->link[kind][i];
             if (!l->trace || (who != CHALLENGER && l->known[who])) continue;
             for (int k = 0; k < QOE_PROFILES; k++)
@@ -219,9 +227,16 @@ static void play_links(struct cells *c, int who, const struct policy *p, int fir
 static int cells_links(const struct cells *c, int kind)
 {
     int n = 0;
-    while (n < c->cfg.links && c->link[kind][n].trace)
+    while (n < cells_most(c, kind) && c->link[kind][n].trace)
         n++;
     return kind == RECORDED && n < CELLS_RECORDED_LEAST ? 0 : n;
+}
+
+/* Links of a kind that were played: of both halves, or of the first one. */
+static int cells_played(const struct cells *c, int kind, int halves)
+{
+    int n = cells_links(c, kind), most = cells_most(c, kind) / 2 * halves;
+    return n < most ? n : most;
 }
 
 /* ---- judging */
@@ -327,12 +342,12 @@ static enum cells_why cell_why(const struct cells *c, int kind, int profile, int
 /* Loss (who - against is negative) per link of a group, in units of its cells. Returns their number. The
  * sample of a kind is a link, with its mean over profiles. */
 static int group_loss(double *loss, const struct cells *c, int group, int who,
-                      int against, int most)
+                      int against, int halves)
 {
     int m = 0;
     for (int kind = 0; kind < CELLS_KINDS; kind++) {
-        int n = cells_links(c, kind);
-        if (n > most) n = most;
+        int n = cells_played(c, kind, halves), fair = c->cfg.links / 2 * halves;
+        if (group >= CELLS_KINDS && n > fair) n = fair;
         if (!n || (group < CELLS_KINDS && group != kind)) continue;
         memset(loss + m, 0, sizeof *loss * (size_t)n);
         for (int k = 0; k < QOE_PROFILES; k++) {
@@ -350,17 +365,17 @@ static int group_loss(double *loss, const struct cells *c, int group, int who,
 }
 
 /* Fills the groups of the report; are all losses within the margin? */
-static bool judge_groups(struct cells *c, int most)
+static bool judge_groups(struct cells *c, int halves)
 {
     struct cells_report *r = &c->report;
     double loss[CELLS_KINDS * CELLS_LINKS_MAX];
     bool fine = true;
     for (int g = 0; g < CELLS_GROUPS; g++) {
-        int n = group_loss(loss, c, g, CHALLENGER, SHIPPED, most);
+        int n = group_loss(loss, c, g, CHALLENGER, SHIPPED, halves);
         r->group[g] = (struct cells_group){.links = n};
         if (!n) continue;
         struct cells_loss a = loss_of(loss, n);
-        group_loss(loss, c, g, CHALLENGER, CHAMPION, most);
+        group_loss(loss, c, g, CHALLENGER, CHAMPION, halves);
         double bound = a.mean + Z_BOUND * a.error;
         r->group[g].loss = (float)a.mean;
         r->group[g].loss_bound = (float)bound;
@@ -371,15 +386,14 @@ static bool judge_groups(struct cells *c, int most)
     return fine;
 }
 
-/* Fills the rows of the report from the first n links of each kind; are they all fine? */
-static bool judge_cells(struct cells *c, int most)
+/* Fills the rows of the report; are they all fine? */
+static bool judge_cells(struct cells *c, int halves)
 {
     struct cells_report *r = &c->report;
     r->n = r->worse = 0;
     r->worst = -1;
     for (int kind = 0; kind < CELLS_KINDS; kind++) {
-        int n = cells_links(c, kind);
-        if (n > most) n = most;
+        int n = cells_played(c, kind, halves);
         for (int k = 0; n && k < QOE_PROFILES; k++) {
             double unit = cell_unit(c, kind, k, n);
             struct cells_loss a = cell_loss(c, kind, k, CHALLENGER, SHIPPED, n);
@@ -411,11 +425,10 @@ static bool judge_cells(struct cells *c, int most)
 }
 
 /* Is a cell's loss against the shipped policy significantly above `margin`? who: CHAMPION or CHALLENGER */
-static bool clearly_below(const struct cells *c, int who, int most, double margin)
+static bool clearly_below(const struct cells *c, int who, int halves, double margin)
 {
     for (int kind = 0; kind < CELLS_KINDS; kind++) {
-        int n = cells_links(c, kind);
-        if (n > most) n = most;
+        int n = cells_played(c, kind, halves);
         for (int k = 0; n && k < QOE_PROFILES; k++) {
             struct cells_loss a = cell_loss(c, kind, k, who, SHIPPED, n);
             if (!(a.mean - Z_WORSE * a.error <= margin * cell_unit(c, kind, k, n) + 1e-9))
@@ -437,7 +450,7 @@ static int better_group(const struct cells *c)
 {
     double gain[CELLS_KINDS * CELLS_LINKS_MAX];
     for (int g = CELLS_GROUPS - 1; g >= 0; g--) {
-        int n = group_loss(gain, c, g, CHAMPION, CHALLENGER, c->cfg.links);
+        int n = group_loss(gain, c, g, CHAMPION, CHALLENGER, 2);
         if (significant(gain, n)) return g;
     }
     return -1;
@@ -446,21 +459,20 @@ static int better_group(const struct cells *c)
 enum cells_verdict cells_judge(struct cells *c, const struct policy *challenger)
 {
     struct cells_report *r = &c->report;
-    int links = c->cfg.links, half = links / 2;
     policy_copy(c->challenger, challenger);
     r->exams++;
     r->better = -1;
-    play_links(c, SHIPPED, c->policy[SHIPPED], 0, links);
-    play_links(c, CHAMPION, c->policy[CHAMPION], 0, links);
-    play_links(c, CHALLENGER, challenger, 0, half);
-    bool early = clearly_below(c, CHALLENGER, half, c->cfg.margin);
-    if (!early) play_links(c, CHALLENGER, challenger, half, links);
-    int played = early ? half : links;
-    bool fine = judge_cells(c, played);
-    fine = judge_groups(c, played) && fine && !early;
+    play_links(c, SHIPPED, c->policy[SHIPPED], 0, 2);
+    play_links(c, CHAMPION, c->policy[CHAMPION], 0, 2);
+    play_links(c, CHALLENGER, challenger, 0, 1);
+    bool early = clearly_below(c, CHALLENGER, 1, c->cfg.margin);
+    if (!early) play_links(c, CHALLENGER, challenger, 1, 2);
+    int halves = early ? 1 : 2;
+    bool fine = judge_cells(c, halves);
+    fine = judge_groups(c, halves) && fine && !early;
     if (fine) r->better = better_group(c);
     r->verdict = !fine ? CELLS_WORSE : r->better >= 0 ? CELLS_BETTER : CELLS_EVEN;
-    if (r->verdict != CELLS_BETTER && clearly_below(c, CHAMPION, links, 0))
+    if (r->verdict != CELLS_BETTER && clearly_below(c, CHAMPION, 2, 0))
         r->verdict = CELLS_FALLEN;
     return r->verdict;
 }
@@ -478,7 +490,7 @@ void cells_promote(struct cells *c)
 {
     policy_copy(c->policy[CHAMPION], c->challenger);
     for (int kind = 0; kind < CELLS_KINDS; kind++)
-        for (int i = 0; i < c->cfg.links; i++) {
+        for (int i = 0; i < cells_most(c, kind); i++) {
             struct cells_link *l = &c->link[kind][i];
             memcpy(l->seen[CHAMPION], l->seen[CHALLENGER], sizeof l->seen[CHAMPION]);
         }
@@ -489,7 +501,7 @@ void cells_champion(struct cells *c, const struct policy *p)
 {
     policy_copy(c->policy[CHAMPION], p);
     for (int kind = 0; kind < CELLS_KINDS; kind++)
-        for (int i = 0; i < c->cfg.links; i++)
+        for (int i = 0; i < cells_most(c, kind); i++)
             c->link[kind][i].known[CHAMPION] = false;
 }
 
@@ -508,15 +520,15 @@ const struct cells_report *cells_report(const struct cells *c)
 static int cells_place(const struct cells *c, uint64_t source)
 {
     const struct cells_link *l = c->link[RECORDED];
-    int oldest = -1, own = -1, own_n = 0, i = 0;
-    for (; i < c->cfg.links && l[i].trace; i++) {
+    int most = c->cfg.recorded, oldest = -1, own = -1, own_n = 0, i = 0;
+    for (; i < most && l[i].trace; i++) {
         if (oldest < 0 || l[i].number < l[oldest].number) oldest = i;
         if (!source || l[i].source != source) continue;
         if (own < 0 || l[i].number < l[own].number) own = i;
         own_n++;
     }
-    if (own >= 0 && own_n + 1 > c->cfg.source_share * c->cfg.links) return own;
-    return i < c->cfg.links ? i : oldest;
+    if (own >= 0 && own_n + 1 > c->cfg.source_share * most) return own;
+    return i < most ? i : oldest;
 }
 
 void cells_record(struct cells *c, struct trace *link, uint64_t source)
@@ -526,7 +538,7 @@ void cells_record(struct cells *c, struct trace *link, uint64_t source)
     link_set(c, l, link, number);
     l->source = source;
     int n = 0;
-    while (n < c->cfg.links && c->link[RECORDED][n].trace)
+    while (n < c->cfg.recorded && c->link[RECORDED][n].trace)
         n++;
     c->report.recorded = n;
 }

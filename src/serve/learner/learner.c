@@ -107,19 +107,29 @@ static int show_busy(struct learner *l, struct err *e)
     return p ? published_swap(l->common.published, p, at, score, e) : ERR_MEMORY;
 }
 
-/* What guards against forgetting: the exam by cells, and rehearsal. */
+/* The exam by cells and rehearsal, which guard against forgetting, and the fit of the forecast. */
 static int learner_memory(struct learner *l, const struct policy *start, struct err *e)
 {
     const struct online_cfg *o = &l->cfg.online;
     const struct policy *shipped = l->cfg.shipped ? l->cfg.shipped : start;
     int links = o->exam_links > 4 ? o->exam_links + o->exam_links % 2 : 4;
-    struct cells_cfg c = {links, o->exam_margin, o->seed, o->source_share};
+    int recorded = 2 * links < CELLS_LINKS_MAX ? 2 * links : CELLS_LINKS_MAX;
+    struct cells_cfg c = {.links = links,
+                          .recorded = recorded,
+                          .margin = o->exam_margin,
+                          .seed = o->seed,
+                          .source_share = o->source_share};
     if (o->exam_links) l->common.cells = cells_new(&c, shipped, e);
     if (o->exam_links && !l->common.cells) return ERR_MEMORY;
     /* the emulated viewers choose among as many levels as an observation has */
     int rows = start->cfg.actions == FEAT_LEVELS ? (int)(o->rehearse * o->batch) : 0;
     if (rows) l->common.rehearsal = rehearsal_new(shipped, l->layout, rows, o->seed, e);
-    return rows && !l->common.rehearsal ? ERR_MEMORY : 0;
+    if (rows && !l->common.rehearsal) return ERR_MEMORY;
+    struct forecaster_cfg f = {
+        .steps = o->forecast_steps, .source_share = o->source_share, .seed = o->seed};
+    bool learns = f.steps && l->layout == FEAT_PLAN;
+    if (learns) l->common.forecaster = forecaster_new(&f, e);
+    return learns && !l->common.forecaster ? ERR_MEMORY : 0;
 }
 
 struct learner *learner_new(const struct learner_cfg *cfg, const struct policy *start,
@@ -234,7 +244,9 @@ static void add(struct learner *l)
         return;
     }
     /* refused ones are counted */
-    if (!online_add(l->common.online, &o)) learner_record(l, t);
+    if (online_add(l->common.online, &o)) return;
+    learner_record(l, t);
+    if (l->common.forecaster) forecaster_add(l->common.forecaster, t);
 }
 
 void learner_reset_gates(struct learner *l)
@@ -317,6 +329,19 @@ static int publish_again(struct learner *l, double now, struct err *e)
     return rc ? rc : 1;
 }
 
+/* Fits the forecast after an update that gave rc; returns the result of both. */
+static int take_forecast(struct learner *l, int rc, double now, struct err *e)
+{
+    int failed = 0;
+    if (l->common.unpublished || training_forecast(&l->common, now, &failed, e) != 1)
+        return rc;
+    l->untold = CURVE_UPDATE;
+    if (failed) return failed;
+    learner_look(l);
+    learner_note(l, CURVE_UPDATE, now);
+    return rc < 0 ? rc : 1;
+}
+
 static int take_turn(struct learner *l, double wait_s, double now, struct err *e)
 {
     const struct learner_others *others = &l->cfg.others;
@@ -350,6 +375,7 @@ static int take_turn(struct learner *l, double wait_s, double now, struct err *e
             err_set(e, ERR_NUMERIC,
                     "new weights were not finite or clearly worse: rolled back");
         }
+        rc = take_forecast(l, rc, now, e);
     }
     refresh_stats(l);
     if (others->self) {

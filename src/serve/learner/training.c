@@ -33,6 +33,7 @@ int training_start(struct training *t, const struct online_cfg *cfg,
 {
     t->online = online_new(cfg, start, training_check, t->exam, e);
     if (!t->online) return ERR_MEMORY;
+    if (t->forecaster) forecaster_put(t->forecaster, start);
     if (t->rehearsal) online_rehearse(t->online, rehearsal_collect, t->rehearsal);
     if (!t->cells) return 0;
     const struct online_judge judge = {.self = t->cells,
@@ -47,6 +48,7 @@ int training_start(struct training *t, const struct online_cfg *cfg,
 void training_release(struct training *t)
 {
     online_free(t->online);
+    forecaster_free(t->forecaster);
     rehearsal_free(t->rehearsal);
     cells_free(t->cells);
     exam_free(t->exam);
@@ -71,6 +73,22 @@ int training_update(struct training *t, double now, int *failed, struct err *e)
 {
     int rc = online_update(t->online);
     if (rc != 1) return rc;
+    t->unsaved = true;
+    *failed = training_publish(t, now, e);
+    return 1;
+}
+
+int training_forecast(struct training *t, double now, int *failed, struct err *e)
+{
+    if (!t->forecaster || !forecaster_turn(t->forecaster)) return 0;
+    float offer[FORECAST_OWN];
+    int rc = ERR_NUMERIC;
+    /* less of what was refused may pass. What is even does not become better by being less */
+    for (int half = 0; half < FORECASTER_SCALES && rc == ERR_NUMERIC; half++) {
+        forecaster_offer(offer, t->forecaster, half);
+        rc = online_offer(t->online, offer, FORECAST_OWN);
+    }
+    if (rc != 1) return 0;
     t->unsaved = true;
     *failed = training_publish(t, now, e);
     return 1;

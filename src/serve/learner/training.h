@@ -12,6 +12,7 @@
 #include "learn/online.h"
 #include "serve/learner/cells.h"
 #include "serve/learner/exam.h"
+#include "serve/learner/forecaster.h"
 #include "serve/learner/published.h"
 #include "serve/learner/rehearsal.h"
 
@@ -20,10 +21,11 @@ typedef int training_announce(void *ctx, const struct policy *p, double now, dou
                               struct err *e);
 
 struct training {
-    struct online *online;       /* owned */
-    struct exam *exam;           /* owned: training_release */
-    struct cells *cells;         /* owned; NULL: no exam by cells */
-    struct rehearsal *rehearsal; /* owned; NULL: none */
+    struct online *online;         /* owned */
+    struct exam *exam;             /* owned: training_release */
+    struct cells *cells;           /* owned; NULL: no exam by cells */
+    struct rehearsal *rehearsal;   /* owned; NULL: none */
+    struct forecaster *forecaster; /* owned; NULL: the forecast does not learn */
     struct published *published;
     training_announce *announce; /* may be NULL */
     void *ctx;
@@ -40,6 +42,8 @@ void training_release(struct training *t);
 /* An update if a batch is full, and its publication. 1: new weights, though perhaps unpublished:
  * then *failed says why; 0: not enough steps; ONLINE_HELD; ERR_NUMERIC: rolled back. */
 int training_update(struct training *t, double now, int *failed, struct err *e);
+/* Fits the forecast and offers it to the exam. 1: it was taken, as with training_update; else 0. */
+int training_forecast(struct training *t, double now, int *failed, struct err *e);
 int training_publish(struct training *t, double now, struct err *e)
     __attribute__((warn_unused_result));
 

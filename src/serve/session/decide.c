@@ -2,8 +2,11 @@
 
 #include "abr/deciders/caution.h"
 #include "abr/deciders/first_level.h"
+#include "abr/deciders/forecast_own.h"
 #include "abr/deciders/window.h"
 #include "base/rng.h"
+
+_Static_assert(FORECAST_OWN <= POLICY_INPUT, "a policy has room for it");
 
 int decide_layout(enum feat_layout *out, const struct policy_cfg *cfg, struct err *e)
 {
@@ -85,6 +88,13 @@ bool decide(struct verdict *out, const struct packed *s, struct decider *d,
     uint32_t levels = offered(v, u);
     struct window w;
     struct policy_choice choice;
+    struct view fitted;
+    const float *own_forecast = u < 0 ? packed_input(s, FORECAST_OWN) : NULL;
+    if (own_forecast) {
+        fitted = *v;
+        fitted.own_forecast = own_forecast;
+        v = &fitted;
+    }
     feat_observe(d->obs, d->layout, window_see(&w, v, levels));
     bool ok = packed_decide(&choice, s, d->obs, window_mask(&w, levels), u) == 0;
     decide_tell(out, &choice, ok, packed_version(s), v, &w, levels, u);

@@ -37,8 +37,9 @@ bool decide_explores(uint64_t seed, uint64_t key, double share);
 /* Uniform in [0, 1) for one chunk of one session. */
 double decide_draw(uint64_t seed, uint64_t key, int chunk);
 
-/* u < 0: the best action. False if the weights' output is not finite: then the lowest level, not
- * sampled, expert -1. */
+/* u < 0: the best action, by the policy's own forecast if it has one (abr/deciders/forecast_own.h). Sessions
+ * that explore have the shipped forecast, so that the learner's replay gives the same observation. False if
+ * the weights' output is not finite: then the lowest level, not sampled, expert -1. */
 bool decide(struct verdict *out, const struct packed *s, struct decider *d,
             const struct view *v, double u);
 /* The best action as it is served to a viewer when nothing was seen of others: with a ceiling's caution

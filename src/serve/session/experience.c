@@ -71,9 +71,12 @@ void experience_apply(struct view *v, struct experience *x, int slot)
     caution_apply(v, &links, &stalls);
 }
 
-void experience_outcome(struct experience *x, const struct track_outcome *o)
+void experience_outcome(struct experience *x, const struct track_outcome *o,
+                        const float *own_forecast)
 {
-    struct view v = {.ladder_kbps = {o->lowest_kbps}};
+    struct view v = {.chunk_s = o->chunk_s,
+                     .ladder_kbps = {o->lowest_kbps},
+                     .own_forecast = own_forecast};
     for (int i = 0; i < o->before.n; i++)
         view_push(&v, o->before.bytes[i], o->before.download_s[i]);
     bool stalls = o->followed && !caution_link_bound(&v, o->kbps);

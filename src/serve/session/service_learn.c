@@ -50,6 +50,8 @@ static uint32_t version_crc(const struct policy *p)
 {
     uint64_t busy[2] = {p->actor->busy, p->critic->busy};
     uint32_t crc = policy_crc32(p);
+    if (p->input_n)
+        crc = bytes_crc32(crc, p->input, sizeof *p->input * (size_t)p->input_n);
     return busy[0] || busy[1] ? bytes_crc32(crc, busy, sizeof busy) : crc;
 }
 

@@ -11,6 +11,7 @@
 #include "abr/deciders/abandon.h"
 #include "abr/deciders/cap.h"
 #include "abr/deciders/first_level.h"
+#include "abr/deciders/forecast_own.h"
 #include "abr/deciders/window.h"
 #include "abr/emulator/quality.h"
 #include "base/rng.h"
@@ -79,7 +80,9 @@ void service_deliver(struct service *s, struct changes *c, bool opened,
     sessions_stored(s->sessions, id);
     if (c->rewards && !c->outcome.apart) {
         const struct track_outcome *o = &c->outcome;
-        experience_outcome(s->experience, o);
+        const struct weights *w = published_get(s->published);
+        experience_outcome(s->experience, o, packed_input(w->packed, FORECAST_OWN));
+        published_put(s->published, w);
         networks_first_chunk(s->networks, o->network, o->from, o->kbps);
     }
     if (c->has_traj && !keep && bus->send) bus->send(bus->self, &c->traj);

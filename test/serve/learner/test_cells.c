@@ -10,7 +10,8 @@
 #include <check.h>
 #include <math.h>
 
-static const struct cells_cfg SMALL = {.links = 12, .margin = .02, .seed = 1};
+static const struct cells_cfg SMALL = {
+    .links = 12, .recorded = 12, .margin = .02, .seed = 1};
 
 /* Decides by the plan alone, as an untrained policy with a prior does. */
 static struct policy *planner(void)
@@ -213,8 +214,42 @@ START_TEST(one_source_has_its_share_of_the_links)
 }
 END_TEST
 
+/* Twice as many recorded links as of another kind: gains for the daemon's own viewers show. A profile has as
+ * many of each. */
+START_TEST(recorded_links_may_be_more_than_others)
+{
+    struct cells_cfg cfg = SMALL;
+    cfg.source_share = 1;
+    cfg.recorded = 2 * cfg.links;
+    struct policy *p = planner();
+    struct cells *c = cells_new(&cfg, p, NULL);
+    for (int i = 0; i < 40; i++)
+        cells_record(c, gen_trace("volatile-low", 200, 1, (uint64_t)i, NULL), 0);
+    ck_assert_int_eq(cells_judge(c, p), CELLS_EVEN);
+    const struct cells_report *r = cells_report(c);
+    ck_assert_int_eq(r->recorded, cfg.recorded);
+    for (int g = 0; g < CELLS_GROUPS; g++) {
+        int links = g < CELLS_KINDS - 1    ? cfg.links
+                    : g == CELLS_KINDS - 1 ? cfg.recorded
+                                           : CELLS_KINDS * cfg.links;
+        ck_assert_int_eq(r->group[g].links, links);
+    }
+    uint64_t all =
+        (uint64_t)(QOE_PROFILES * ((CELLS_KINDS - 1) * cfg.links + cfg.recorded));
+    ck_assert_uint_eq(r->sessions, 3 * all);
+    cells_promote(c);
+    cells_judge(c, p); /* the champion has played all links but new ones */
+    uint64_t renewed =
+        (uint64_t)(QOE_PROFILES * (CELLS_KINDS - 1) * ((cfg.links + 7) / 8));
+    ck_assert_uint_eq(cells_report(c)->sessions, 4 * all + 2 * renewed);
+    cells_free(c);
+    policy_free(p);
+}
+END_TEST
+
 SUITE_WITHIN(serve_learner_cells, 30, weights_that_are_the_same_are_even,
              one_source_has_its_share_of_the_links, a_ceiling_makes_challengers_cautious,
              a_reckless_challenger_is_worse, a_small_loss_everywhere_does_not_pass,
              what_stalls_more_is_named, a_champion_below_the_shipped_weights_has_fallen,
-             recorded_links_are_cells_of_their_own, weights_that_are_not_finite_fail);
+             recorded_links_are_cells_of_their_own,
+             recorded_links_may_be_more_than_others, weights_that_are_not_finite_fail);

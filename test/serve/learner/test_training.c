@@ -134,12 +134,55 @@ START_TEST(an_update_is_announced_and_published)
 }
 END_TEST
 
+/* Whatever the exam says, a forecast is offered once there are enough examples, and the policy carries it. */
+START_TEST(a_fitted_forecast_is_announced_and_published)
+{
+    struct rig r;
+    rig_begin(&r, false);
+    uint64_t first = served(&r);
+    struct forecaster_cfg cfg = {.steps = 5, .source_share = 1, .seed = 1};
+    r.t.forecaster = forecaster_new(&cfg, NULL);
+    ck_assert_ptr_nonnull(r.t.forecaster);
+    int failed = 7;
+    ck_assert_int_eq(training_forecast(&r.t, 2, &failed, NULL), 0); /* no examples */
+    ck_assert(!r.t.unsaved && failed == 7);
+
+    static struct traj t;
+    t.view = view_default();
+    t.n = 100;
+    for (int i = 0; i < t.n; i++) {
+        t.step[i].download_s = 3;
+        t.step[i].bytes = i % 3 ? 450000 : 150000;
+    }
+    while (forecaster_examples(r.t.forecaster) < FORECASTER_LEAST)
+        forecaster_add(r.t.forecaster, &t);
+    ck_assert_int_eq(training_forecast(&r.t, 2, &failed, NULL), 1);
+    ck_assert_int_eq(failed, 0);
+    ck_assert(r.announced == 1 && r.t.unsaved && !r.t.unpublished);
+    ck_assert_uint_eq(served(&r), first + 1);
+    float offer[FORECAST_OWN];
+    forecaster_offer(offer, r.t.forecaster, 0);
+    const struct weights *w = published_get(r.t.published);
+    ck_assert_ptr_nonnull(packed_input(w->packed, FORECAST_OWN));
+    ck_assert_mem_eq(packed_input(w->packed, FORECAST_OWN), offer, sizeof offer);
+    published_put(r.t.published, w);
+
+    r.fails = 1;
+    ck_assert_int_eq(training_forecast(&r.t, 3, &failed, NULL), 1);
+    ck_assert_int_eq(failed, ERR_IO);
+    ck_assert(r.t.unpublished);
+    ck_assert_uint_eq(served(&r), first + 1);
+    rig_end(&r);
+}
+END_TEST
+
 Suite *suite_serve_learner_training(void);
 Suite *suite_serve_learner_training(void)
 {
     Suite *s = suite_create("serve/learner/training");
     TCase *t = tcase_create("serve/learner/training");
     tcase_add_loop_test(t, an_update_is_announced_and_published, 0, 2);
+    tcase_add_test(t, a_fitted_forecast_is_announced_and_published);
     suite_add_tcase(s, t);
     return s;
 }

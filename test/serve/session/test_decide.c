@@ -4,8 +4,10 @@
 #include <math.h>
 #include <stdbool.h>
 
+#include "abr/deciders/forecast_own.h"
 #include "learn/ckpt.h"
 #include "support/alloc.h"
+#include "support/made.h"
 #include "support/suites.h"
 #include "support/twin.h"
 
@@ -177,6 +179,39 @@ TEST(the_shipped_policy_decides_as_its_plain_twin)
     policy_free(p);
 }
 
+/* What a policy learned of its viewers' links decides, except in sessions that explore: their observation is
+ * computed again by the learner, by the shipped forecast. */
+TEST(a_session_that_explores_has_the_shipped_forecast)
+{
+    struct policy_cfg cfg = policy_cfg_default(FEAT_PLAN_DIM);
+    cfg.prior = (struct mix_prior){FEAT_WORTH, FEAT_WORTH_STRIDE, 60};
+    struct policy *p = policy_new(&cfg, NULL);
+    struct packed *s = packed_new(&cfg, NULL);
+    struct decider d;
+    ck_assert_int_eq(decide_init(&d, &cfg, NULL), 0);
+    struct view v = made_view(6);
+    v.qoe = qoe_find("pensieve")->qoe;
+    v.buffer_s = 12;
+    for (int i = 0; i < 4; i++)
+        view_push(&v, 2000 * 125 * 4, 4);
+    v.last_level = 2;
+    float weights[FORECAST_OWN] = {0};
+    for (int q = 0; q < FORECAST_OUTPUTS; q++)
+        weights[FORECAST_OWN_B3 + q] = -2; /* far lower */
+    struct verdict before[2], after[2];
+    for (int learned = 0; learned < 2; learned++) {
+        if (learned) policy_copy_input(p, weights, FORECAST_OWN);
+        packed_load(s, p);
+        for (int explores = 0; explores < 2; explores++)
+            ck_assert(decide(&(learned ? after : before)[explores], s, &d, &v,
+                             explores ? .5 : -1));
+    }
+    ck_assert_int_gt(before[0].level, after[0].level);
+    ck_assert_mem_eq(before[1].prob, after[1].prob, sizeof before[1].prob);
+    packed_free(s);
+    policy_free(p);
+}
+
 /* Three fixed secrets: each gives the configured share, and selects other sessions. */
 TEST(a_secret_draws_evenly_and_its_own)
 {
@@ -204,4 +239,6 @@ SUITE(serve_session_decide, draws_depend_on_seed_key_and_chunk_alone,
       both_layouts_are_known_and_others_refused, twelve_actions_serve_any_ladder,
       a_verdict_on_a_long_ladder, samples_follow_the_distribution,
       weights_that_are_not_finite_give_the_lowest_level, deciding_allocates_nothing,
-      the_shipped_policy_decides_as_its_plain_twin, a_secret_draws_evenly_and_its_own);
+      the_shipped_policy_decides_as_its_plain_twin,
+      a_session_that_explores_has_the_shipped_forecast,
+      a_secret_draws_evenly_and_its_own);

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "abr/deciders/forecast_own.h"
 #include "base/bytes.h"
 #include "base/rng.h"
 #include "base/text.h"
@@ -50,25 +51,64 @@ static struct track_outcome outcome_of(double kbps, double stall_s)
 static const double STEP = .02, RATE = .02;
 static const double FIRST = 1; /* stall weight at the start */
 
+/* A download is missed below the low quantile that the session's view has, at its chunk length. */
+TEST(a_miss_is_one_of_the_session_s_forecast)
+{
+    for (int chunk_s = 1; chunk_s <= 8; chunk_s *= 2) {
+        struct experience *x = experience_new(NULL);
+        struct experience_stats s;
+        struct view v = view_default();
+        struct track_outcome o = {
+            .lowest_kbps = 300, .chunk_s = chunk_s, .decided = true};
+        v.chunk_s = chunk_s;
+        for (int i = 0; i < VIEW_HISTORY; i++) {
+            uint32_t bytes = i % 2 ? 750000 : 250000;
+            traj_measure(&o.before, bytes, 4);
+            view_push(&v, bytes, 4);
+        }
+        double low_kbps = forecast_of(&v).next_kbps[FORECAST_LOW];
+        int kind = caution_link(&v);
+        o.kbps = low_kbps * 1.01;
+        experience_outcome(x, &o, NULL);
+        experience_stats(&s, x);
+        ck_assert_uint_eq(s.seen[kind], 1);
+        ck_assert_uint_eq(s.missed[kind], 0);
+        o.kbps = low_kbps * .99;
+        experience_outcome(x, &o, NULL);
+        experience_stats(&s, x);
+        ck_assert_uint_eq(s.missed[kind], 1);
+
+        /* by another forecast */
+        float weights[FORECAST_OWN] = {0};
+        for (int q = 0; q < FORECAST_OUTPUTS; q++)
+            weights[FORECAST_OWN_B3 + q] = -.5f;
+        experience_outcome(x, &o, weights);
+        experience_stats(&s, x);
+        ck_assert_uint_eq(s.seen[kind], 3);
+        ck_assert_uint_eq(s.missed[kind], 1);
+        experience_free(x);
+    }
+}
+
 TEST(outcomes_by_hand)
 {
     struct experience *x = experience_new(NULL);
     struct experience_stats s;
     struct track_outcome calm = outcome_of(1000, 0), slow = outcome_of(400, 3);
-    experience_outcome(x, &calm);
+    experience_outcome(x, &calm, NULL);
     experience_stats(&s, x);
     ck_assert_uint_eq(s.seen[0], 1);
     ck_assert_uint_eq(s.missed[0], 0);
     ck_assert_double_eq_tol(s.margin[0], 0, 1e-12);
     ck_assert_double_eq(s.stall_weight[2], FIRST); /* never below */
 
-    experience_outcome(x, &slow);
+    experience_outcome(x, &slow, NULL);
     experience_stats(&s, x);
     ck_assert_uint_eq(s.missed[0], 1);
     ck_assert_double_eq_tol(s.margin[0], STEP * 5 / 6, 1e-12);
     double weight = FIRST + RATE * (3 - .07);
     ck_assert_double_eq_tol(s.stall_weight[2], weight, 1e-12);
-    experience_outcome(x, &calm);
+    experience_outcome(x, &calm, NULL);
     experience_stats(&s, x);
     ck_assert_double_eq_tol(s.stall_weight[2], weight - RATE * .04,
                             1e-12);                /* 0 - 0.01 * 4 */
@@ -99,14 +139,14 @@ TEST(what_counts)
 {
     struct experience *x = experience_new(NULL);
     struct track_outcome o = outcome_of(400, 3);
-    experience_outcome(x, &o); /* so that the weight can fall */
+    experience_outcome(x, &o, NULL); /* so that the weight can fall */
     o = outcome_of(rows[_i].kbps, 3);
     o.decided = !rows[_i].undecided;
     o.followed = !rows[_i].other_level;
     o.first = rows[_i].first;
     if (rows[_i].no_ceiling) o.stall_ratio_max = 0;
     if (rows[_i].no_history) o.before.n = 0;
-    experience_outcome(x, &o);
+    experience_outcome(x, &o, NULL);
     struct experience_stats s;
     experience_stats(&s, x);
     ck_assert_msg((s.seen[0] == 2) == rows[_i].downloads, "%s", rows[_i].what);
@@ -137,7 +177,7 @@ TEST(a_file_keeps_it_by_the_names_of_profiles)
     struct track_outcome o = outcome_of(400, 3);
     o.slot = (uint8_t)from;
     for (int i = 0; i < 20; i++)
-        experience_outcome(x, &o);
+        experience_outcome(x, &o, NULL);
     struct experience_stats was, now;
     experience_stats(&was, x);
     ck_assert_double_gt(was.stall_weight[from], FIRST + 1);
@@ -356,7 +396,7 @@ TEST(the_replay_is_the_decision)
     struct track_outcome bad = outcome_of(400, 3);
     bad.slot = 0;
     for (int i = 0; i < 60; i++)
-        experience_outcome(f.service->experience, &bad);
+        experience_outcome(f.service->experience, &bad, NULL);
 
     struct session_opened o = open_as("standard", 7);
     struct answer a[N] = {o.first};
@@ -543,7 +583,7 @@ TEST(a_damaged_file_starts_over)
     served_start(&f);
     struct track_outcome bad = outcome_of(400, 3);
     bad.slot = 0;
-    experience_outcome(f.service->experience, &bad);
+    experience_outcome(f.service->experience, &bad, NULL);
     ck_assert_int_eq(service_drain(f.service, NULL), 0);
     served_kill(&f);
     served_start(&f);
@@ -566,7 +606,8 @@ TEST(a_damaged_file_starts_over)
 }
 
 SUITE_SET_UP(serve_session_experience, 0, setup, teardown, outcomes_by_hand,
-             ROWS(what_counts, rows), a_file_keeps_it_by_the_names_of_profiles,
+             a_miss_is_one_of_the_session_s_forecast, ROWS(what_counts, rows),
+             a_file_keeps_it_by_the_names_of_profiles,
              a_file_cannot_make_forecasts_bolder,
              decisions_know_the_stalls_of_their_session,
              decisions_know_the_stalls_of_the_audience, the_replay_is_the_decision,

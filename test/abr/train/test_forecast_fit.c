@@ -1,0 +1,127 @@
+#include "abr/train/forecast_fit.h"
+
+#include "base/rng.h"
+#include "support/made.h"
+#include "support/suites.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { MANY = 400 };
+
+/* A history around `kbps` that varies by `spread`, and a link that then carries `later` times its mean. */
+static struct forecast_example example(struct rng *r, double kbps, double spread,
+                                       double then)
+{
+    struct view v = made_view(6);
+    struct forecast_example x;
+    for (int i = 0; i < VIEW_HISTORY; i++)
+        view_push(&v, kbps * exp(spread * rng_normal(r)) * 125 * 2, 2);
+    double mean_kbps = forecast_example_of(&x, &v);
+    ck_assert(mean_kbps > 0);
+    forecast_example_came(&x, then * mean_kbps, then * mean_kbps, mean_kbps);
+    return x;
+}
+
+TEST(nothing_measured_is_no_example)
+{
+    struct view v = made_view(6);
+    struct forecast_example x;
+    ck_assert(forecast_example_of(&x, &v) == 0);
+}
+
+/* What came as forecast is off by nothing. */
+TEST(an_example_is_off_by_what_came)
+{
+    struct view v = made_view(6);
+    for (int i = 0; i < 4; i++)
+        view_push(&v, (i % 2 ? 900 : 1500) * 125 * 2, 2);
+    struct forecast f = forecast_of(&v);
+    struct forecast_example x;
+    double mean_kbps = forecast_example_of(&x, &v);
+    ck_assert_double_eq(mean_kbps, f.mean_kbps);
+    int top = FORECAST_QUANTILES - 1;
+    forecast_example_came(&x, f.next_kbps[top], 2 * f.later_kbps[top], mean_kbps);
+    ck_assert_double_eq_tol((double)x.off[top], 0, 1e-5);
+    ck_assert_double_eq_tol((double)x.off[FORECAST_QUANTILES + top], log(2), 1e-5);
+}
+
+TEST(the_gradient_is_that_of_the_loss)
+{
+    struct rng r;
+    rng_init(&r, 1, 1);
+    float weights[FORECAST_OWN];
+    for (int i = 0; i < FORECAST_OWN; i++)
+        weights[i] = (float)(.2 * rng_normal(&r));
+    for (int known = 0; known < 2; known++) {
+        static double gradient[FORECAST_OWN];
+        struct forecast_example x = example(&r, 800, .4, 1e3); /* far from every kink */
+        memset(gradient, 0, sizeof gradient);
+        forecast_fit_gradient(gradient, weights, &x, known, 1.5, 1);
+        int moved = 0;
+        for (int i = 0; i < FORECAST_OWN; i += 7) {
+            const float was = weights[i], step = 1e-3f;
+            weights[i] = was + step;
+            double up = forecast_fit_loss(weights, &x, known, 1.5);
+            weights[i] = was - step;
+            double down = forecast_fit_loss(weights, &x, known, 1.5);
+            weights[i] = was;
+            double slope = (up - down) / (2 * (double)step);
+            ck_assert_double_eq_tol(gradient[i], slope, .02 * fabs(slope) + .01);
+            moved += fabs(slope) > .05;
+        }
+        ck_assert_int_gt(moved, 20);
+    }
+}
+
+/* The mean correction of the middle quantile. */
+static double middle(const float *weights, const struct forecast_example *x, int n)
+{
+    double sum = 0;
+    for (int i = 0; i < n; i++) {
+        float r[FORECAST_OUTPUTS], hidden[2][FORECAST_OWN_UNITS];
+        forecast_own_network(r, hidden, weights, x[i].x);
+        sum += (double)r[FORECAST_QUANTILES / 2];
+    }
+    return sum / n;
+}
+
+/* Own links are slow and fall to a third; known ones are fast. Half of the lesson: without known examples
+ * that hold it, the forecast of fast links falls as well. */
+TEST(own_links_are_learned_and_known_ones_stay)
+{
+    static struct forecast_example own[MANY], known[MANY];
+    struct rng r;
+    rng_init(&r, 2, 2);
+    for (int i = 0; i < MANY; i++) {
+        own[i] = example(&r, 400, .5, .33);
+        known[i] = example(&r, 6000, .2, 1);
+    }
+    double stays[2];
+    for (int held = 0; held < 2; held++) {
+        struct forecast_fit *f = forecast_fit_new(1, NULL);
+        ck_assert_double_eq(middle(forecast_fit_weights(f), own, MANY), 0);
+        forecast_fit_steps(f, own, MANY, known, MANY, held ? 4 : 0, .002, 400);
+        ck_assert_double_lt(middle(forecast_fit_weights(f), own, MANY), -.4);
+        stays[held] = fabs(middle(forecast_fit_weights(f), known, MANY));
+        forecast_fit_free(f);
+    }
+    ck_assert_double_lt(stays[1], .1);
+    ck_assert_double_gt(stays[0], 2 * stays[1]);
+}
+
+TEST(it_continues_from_weights)
+{
+    float weights[FORECAST_OWN] = {[0] = 5}, first[FORECAST_OWN];
+    struct forecast_fit *f = forecast_fit_new(1, NULL);
+    memcpy(first, forecast_fit_weights(f), sizeof first);
+    forecast_fit_put(f, weights);
+    ck_assert_mem_eq(forecast_fit_weights(f), weights, sizeof weights);
+    forecast_fit_put(f, NULL);
+    ck_assert_mem_eq(forecast_fit_weights(f), first, sizeof first);
+    forecast_fit_free(f);
+}
+
+SUITE_WITHIN(abr_train_forecast_fit, 60, nothing_measured_is_no_example,
+             an_example_is_off_by_what_came, the_gradient_is_that_of_the_loss,
+             own_links_are_learned_and_known_ones_stay, it_continues_from_weights);
