@@ -110,13 +110,37 @@ function trained(name, ...options) {
     return file;
 }
 
+/** The check sum of a file of weights: of its numbers and its metadata. */
+function crcOf(meta, numbers) {
+    const rest = Object.keys(meta).filter(k => k !== 'crc32').sort().map(k => `${k}=${meta[k]}\n`).join('');
+    return crc32(numbers, new TextEncoder().encode(rest));
+}
+
+/** The shipped policy with a correction of its forecast: drawn numbers, so that decisions change. */
+function corrected() {
+    const file = join(folder, 'corrected.safetensors'), from = readFileSync(SHIPPED), size = Number(from.readBigUInt64LE(0));
+    const head = JSON.parse(from.subarray(8, 8 + size)), body = from.subarray(8 + size);
+    const inputs = [27, 24, 24], outputs = [24, 24, 22]; // src/abr/deciders/forecast_own.h
+    const numbers = Float32Array.from(outputs.flatMap((n, l) =>
+        Array.from({ length: (inputs[l] + 1) * n }, () => between(-0.25, 0.25))));
+    head.__metadata__.input_n = String(numbers.length);
+    head.input = { dtype: 'F32', shape: [numbers.length], data_offsets: [body.length, body.length + numbers.byteLength] };
+    const all = Buffer.concat([body, Buffer.from(numbers.buffer)]);
+    head.__metadata__.crc32 = crcOf(head.__metadata__, all).toString(16).padStart(8, '0');
+    const text = Buffer.from(JSON.stringify(head)), length = Buffer.alloc(8);
+    length.writeBigUInt64LE(BigInt(text.length));
+    writeFileSync(file, Buffer.concat([length, text, all]));
+    return file;
+}
+
 /** Recorded chunks decided again by the page. Returns how many there were. */
 function decideAgain(weights, profiles, names, video) {
     const page = load(weights), played = new Set();
     let n = 0, differ = 0, withheld = 0;
     for (const buffer_s of [60, 10])
         for (const [row, question, seen] of recorded(record(weights, profiles, buffer_s, video), buffer_s, video)) {
-            const what = `${row.profile} ${row.trace} ${row.chunk}`, view = viewOf(question, qoeOf(row.profile));
+            const what = `${row.profile} ${row.trace} ${row.chunk}`;
+            const view = { ...viewOf(question, qoeOf(row.profile)), correction: page.correction };
             const shown = windowOf(view, view.ladder.map(() => true));
             near(LAYOUTS.get(row.obs.length)(shown.view), row.obs, 4e-6, `${what} obs`);
             const { reward } = chunkQoe(view.qoe, levelOf(view, row.level), lastOf(view),
@@ -136,7 +160,7 @@ function decideAgain(weights, profiles, names, video) {
 
 const PRODUCT = ['all', NAMES.filter(n => !isPaper(n))], PAPERS = ['papers', NAMES.filter(isPaper)];
 for (const [kind, file] of [['full', () => SHIPPED], ['plan', () => trained('plan', '--layout', 'plan')],
-    ['plan and prior', () => trained('prior', '--layout', 'plan', '--prior', '60')]])
+    ['plan and prior', () => trained('prior', '--layout', 'plan', '--prior', '60')], ['corrected', corrected]])
     for (const [profiles, names] of [PRODUCT, PAPERS])
         await test(`recorded chunks (${kind}, ${profiles}): the same observations, rewards and decisions`, () =>
             decideAgain(file(), profiles, names, VIDEO));
@@ -241,8 +265,7 @@ await test('an expert that is set aside is asked by neither', async () => {
 function checked(bytes) {
     const n = Number(new DataView(bytes.buffer).getBigUint64(0, true));
     const meta = JSON.parse(new TextDecoder().decode(bytes.subarray(8, 8 + n))).__metadata__;
-    const rest = Object.keys(meta).filter(k => k !== 'crc32').sort().map(k => `${k}=${meta[k]}\n`).join('');
-    assert.equal(crc32(bytes.subarray(8 + n), new TextEncoder().encode(rest)), parseInt(meta.crc32, 16));
+    assert.equal(crcOf(meta, bytes.subarray(8 + n)), parseInt(meta.crc32, 16));
     return meta.version;
 }
 

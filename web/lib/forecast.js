@@ -1,6 +1,6 @@
 /**
  * forecast.js - a distribution of the throughput to come, given the session's history: the network of
- * src/abr/deciders/forecast.h.
+ * src/abr/deciders/forecast.h, and the correction of a daemon's own (forecast_own.h).
  *
  * @module abrd/forecast
  *
@@ -14,6 +14,7 @@
 import { NET } from './forecast_net.js';
 
 const WINDOW = 5, HISTORY = 8;
+const CORRECTION_UNITS = 24, CORRECTION_MOST = 1.386; // forecast_own.h
 /** Added to the spread of a short history, as variances are, by its length. */
 const UNSEEN = [0, 0.34, 0.34, 0.25, 0.20, 0.13, 0.08, 0.04, 0];
 
@@ -62,6 +63,25 @@ function layer({ weights, bias }, x) {
     return y;
 }
 
+const outputsOf = (net, entries) => net.reduce((x, one, l) => layer(one, l ? x.map(v => Math.max(v, 0)) : x), entries);
+
+/**
+ * The correction as layers.
+ * @param {Float32Array} numbers for each layer a row per input, then the biases
+ */
+export function correctionOf(numbers) {
+    const net = [];
+    let inputs = ENTRIES + 1, at = 0;
+    for (const outputs of [CORRECTION_UNITS, CORRECTION_UNITS, 2 * SHARES.length]) {
+        const rows = Array.from({ length: inputs + 1 }, (_, i) => numbers.subarray(at + i * outputs, at + (i + 1) * outputs));
+        net.push({ bias: rows.pop(), weights: rows });
+        at += (inputs + 1) * outputs;
+        inputs = outputs;
+    }
+    if (at !== numbers.length) throw new Error(`the weights correct the forecast by ${numbers.length} numbers, not ${at}`);
+    return net;
+}
+
 /**
  * @param {import('./view.js').View} view
  * @returns {Forecast|null} null: nothing was measured
@@ -69,7 +89,10 @@ function layer({ weights, bias }, x) {
 export function forecastOf(view) {
     if (!view.rates.length) return null;
     const { mean, spread, entries } = entriesOf(view), n = SHARES.length;
-    const y = NET.reduce((x, one, l) => layer(one, l ? x.map(v => Math.max(v, 0)) : x), entries);
+    const y = outputsOf(NET, entries);
+    if (view.correction)
+        outputsOf(view.correction, [...entries, Math.log(mean * 1e-3)])
+            .forEach((off, j) => { y[j] += within(off, -CORRECTION_MOST, CORRECTION_MOST); });
     for (const from of [0, n]) for (let i = from + 1; i < from + n; i++) y[i] = Math.max(y[i], y[i - 1]);
     const kbps = y.map(x => mean * Math.exp(x));
     return { mean, spread, next: kbps.slice(0, n), later: kbps.slice(n) };

@@ -16,6 +16,7 @@
 
 import { cautious } from './caution.js';
 import { offered } from './first_level.js';
+import { correctionOf } from './forecast.js';
 import { LAYOUTS } from './observe.js';
 import { qoeOf } from './qoe.js';
 import { LEVELS, viewOf } from './view.js';
@@ -122,6 +123,7 @@ export class Policy {
             throw new Error(`routers of the kind '${meta.route}' are not known here`);
         this.version = Number(meta.version);
         this.actions = Number(meta.actions);
+        this.correction = meta.input_n ? correctionOf(tensor('input')) : null;
         this.#route = meta.route;
         const layers = Number(meta.layers), busy = BigInt(meta.actor_busy ?? 0);
         const layer = (kind, name) => new kind(tensor(`${name}.weight`), tensor(`${name}.bias`));
@@ -175,7 +177,7 @@ export class Policy {
         if (levels < 2 || levels > most) throw new Error(`a ladder of ${levels} levels is not one of 2 to ${most}`);
         const qoe = qoeOf(weights);
         if (!qoe) throw new Error('these weights are neither a profile, nor named, nor mu');
-        const view = cautious(viewOf(question, qoe, seen)), there = offered(view);
+        const view = { ...cautious(viewOf(question, qoe, seen)), correction: this.correction }, there = offered(view);
         const shown = windowOf(view, there), obs = this.#observe(shown.view), { expert, logits: own } = this.#forward(obs);
         const logits = own.map((y, a) => this.#prior(obs, y, a));
         const among = softmax(logits, i => there[shown.levels[i]]), probabilities = Array(levels).fill(0);

@@ -22,6 +22,7 @@
  * @property {number} playedS media of the session so far
  * @property {number} lambda share by which stalls of viewers with a ceiling weigh more (caution.js)
  * @property {number} margin by which forecasts are lowered, a logarithm (caution.js)
+ * @property {object[]|null} correction of the forecast (forecast.js); null: none
  * @property {number} startKbps low quantile of first throughputs in this viewer's network; 0: not known
  */
 
@@ -52,7 +53,7 @@ export function viewOf(question, qoe, { stalledS = 0, playedS = 0, lambda = 0 } 
         lastPoints: lastPoints ?? usual[last] ?? 0,
         rates: n ? rates.slice(-n).map(kbps => leftKbps(kbps, other)) : [],
         times: n ? times.slice(-n) : [],
-        stalledS, playedS, lambda, margin: 0, startKbps: 0,
+        stalledS, playedS, lambda, margin: 0, correction: null, startKbps: 0,
     };
 }
 
