@@ -145,7 +145,7 @@ void policy_copy_input(struct policy *p, const float *input, int n)
 {
     assert(n >= 0 && n <= POLICY_INPUT);
     p->input_n = n;
-    memmove(p->input, input, sizeof *input * (size_t)n);
+    if (n) memmove(p->input, input, sizeof *input * (size_t)n);
 }
 
 void policy_free(struct policy *p)
