@@ -280,10 +280,11 @@ TEST(the_winner_is_marked_and_named)
     d = parse(text = read_file(dir, "won.html"));
     expect(d, "//header/p[@class='summary']", "Less <is> more.");
     expect(d, "string(//tbody/tr[1]//span[contains(@class,'mark')])", "best");
-    json_t *v = json_loads(read_file(dir, "won.json"), 0, NULL);
+    xmlFreeDoc(d);
+    free(text);
+    json_t *v = json_loads(text = read_file(dir, "won.json"), 0, NULL);
     ck_assert_str_eq(json_string_value(json_object_get(v, "summary")), "Less <is> more.");
     json_decref(v);
-    xmlFreeDoc(d);
     free(text);
     report_free(r);
 }
