@@ -22,8 +22,8 @@
  * observations, the most used first. The first added experts of a daemon learn a and tau; later ones
  * copy them and keep them fixed (appendix J of the NoRGa paper): shape_learns.
  *
- * Input. A policy may have numbers by which its application makes observations from now on, as learned
- * with it (abr/deciders/forecast_own.h). They are opaque here, and no part of policy_crc32.
+ * Input. A policy may carry numbers that its application needs to make observations. They are opaque here,
+ * and no part of policy_crc32.
  *
  * Expert numbers: 0 .. N-1 are those of the actor's mixture, N .. N+L-1 the added ones. Added experts
  * fit only the weights that they were added to; they store that version and CRC.

@@ -8,7 +8,7 @@
  * @property {number} mean harmonic mean of the last chunks [kbit/s]
  * @property {number} spread deviation of the logarithms of the history
  * @property {number[]} next quantiles of the throughput of the next chunk, ascending
- * @property {number[]} later of the ten chunks that follow
+ * @property {number[]} later of the next ten chunks together
  */
 
 import { NET } from './forecast_net.js';
