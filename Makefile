@@ -170,7 +170,8 @@ $(B)/src/%.o: CFLAGS += $(if $(filter fuzz,$(MODE)),,-Wdouble-promotion)
 $(B)/src/nn/%.o $(B)/lib/src/nn/%.o: CFLAGS += -O3
 $(B)/src/policy/%.o $(B)/lib/src/policy/%.o: CFLAGS += -O3
 $(B)/src/abr/emulator/feat.o $(B)/lib/src/abr/emulator/feat.o: CFLAGS += -O3
-$(B)/src/abr/traces/overlap.o: CFLAGS += -O3
+$(B)/src/abr/traces/overlap.o $(B)/src/abr/train/forecast_fit.o: CFLAGS += -O3
+$(B)/src/abr/deciders/forecast_own.o $(B)/lib/src/abr/deciders/forecast_own.o: CFLAGS += -O3
 # kernels for one instruction set each; the program selects one at run time
 ifneq ($(filter x86_64%,$(shell $(CC) -dumpmachine 2>/dev/null)),)
 $(B)/src/nn/simd/%_avx2.o $(B)/lib/src/nn/simd/%_avx2.o: CFLAGS += -mavx2 -mfma -mpopcnt

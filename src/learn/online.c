@@ -569,11 +569,10 @@ int online_offer(struct online *o, const float *input, int n)
     if (o->judge.judge) v = o->judge.judge(o->judge.self, challenger);
     switch (v) {
     case ONLINE_BETTER:
+    case ONLINE_EVEN:
         if (o->judge.judge) o->judge.publish(o->judge.self);
         online_take(o, input, n, score);
         return 1;
-    case ONLINE_EVEN:
-        return ONLINE_HELD;
     case ONLINE_FALLEN:
         drop_held(o);
         return online_go_home(o);

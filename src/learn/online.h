@@ -165,9 +165,10 @@ int online_buffered(const struct online *o);
 #define ONLINE_HELD 2
 int online_update(struct online *o);
 
-/* Offers another input (policy.h) for the champion's weights. 1: check and judge accept it; it is published,
- * the version is raised, and learning goes on with it. ONLINE_HELD: it is not better; ERR_NUMERIC: it is
- * worse. A champion that the judge no longer accepts is replaced, as after an update (1). */
+/* Offers another input (policy.h) for the champion's weights. The caller has measured that it is better; check
+ * and judge tell whether it is worse anywhere. 1: it is not; it is published, the version is raised, and
+ * learning goes on with it. ERR_NUMERIC: it is. A champion that the judge no longer accepts is replaced, as
+ * after an update (1). */
 int online_offer(struct online *o, const float *input, int n);
 
 /* The gates learn again from now on. */

@@ -85,6 +85,10 @@ match()
         sed -E "s|^([^:]*:[0-9]+):.*|\1: $2|"
 }
 
+# what a merge left undecided, in any file
+grep -rnE --exclude-dir={.git,build,node_modules} '^(<<<<<<<|>>>>>>>) ' . |
+    sed -E 's|^\./([^:]*:[0-9]+):.*|\1: a merge is undecided here|' | rule merge-marks
+
 # a layer includes itself and those to its left
 awk -F: -v layers="${layers[*]}" '
 BEGIN { n = split(layers, l, " "); for (i = 1; i <= n; i++) rank[l[i]] = i }

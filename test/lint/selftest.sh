@@ -51,6 +51,7 @@ breaks()
 
 fresh
 expect ""
+breaks merge-marks README.md '<<<<<<< HEAD\\nhere\\n=======\\nthere\\n>>>>>>> other'
 breaks layers src/base/a.c '#include "abr/video.h"'
 breaks layers src/nn/b.c '#include "learn/env.h"'
 breaks layers src/nn/b.c '#include "elsewhere/env.h"'

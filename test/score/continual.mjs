@@ -134,11 +134,11 @@ async function run(arm, scenario, seed) {
     const prefix = `${runs}/${key}`, { phases } = scenarios[scenario];
     const text = await emulate(['emulate', '--learn', '--seed', String(seed), '--quiet', '--json', '-',
         '--sequence', phases.join('; '), '--save-phases', prefix, ...arm.options]);
-    const told = /(\d+) updates, (\d+) rolled back/.exec(text);
+    const told = /(\d+) updates, (\d+) held, (\d+) rolled back/.exec(text);
     const files = phases.map((_, i) => `${prefix}-${i + 1}.safetensors`);
     const learned = await scores(files.map(f => `moe:${f}`));
     const result = {
-        arm: arm.name, scenario, seed, updates: Number(told?.[1] ?? 0), rollbacks: Number(told?.[2] ?? 0),
+        arm: arm.name, scenario, seed, updates: Number(told?.[1] ?? 0), held: Number(told?.[2] ?? 0), rollbacks: Number(told?.[3] ?? 0),
         mean: files.map(f => learned.get(`moe:${f}`).map(cell => mean(cell.qoe))),
     };
     for (const f of files) rmSync(f, { force: true });
@@ -298,7 +298,7 @@ if (!quick) {
         `${scenarios.stationary.names.filter((_, phase) => significantlyWorse(rs, phase, knownCells).length).length} of 5`));
     figure('the same viewers, honest, worst cell', '-', has('honest', rs => (w => `${show(w)} ${where(w.c)}`)(worst(rs, 0, knownCells))));
     figure('attack by one address, worst cell', '>= -2', has('attack', rs => (w => `${show(w)} ${where(w.c)}`)(worst(rs, 0, knownCells))));
-    figure('updates refused while one address lies', '<= 20', has('attack', rs => show(interval(rs.map(r => r.rollbacks / Math.max(1, r.updates + r.rollbacks)))).replaceAll('+', '')));
+    figure('updates refused while one address lies', '<= 20', has('attack', rs => show(interval(rs.map(r => r.rollbacks / Math.max(1, r.updates + r.held + r.rollbacks)))).replaceAll('+', '')));
     figure('30 % liars, worst cell', '>= -2', has('liars', rs => (w => `${show(w)} ${where(w.c)}`)([0, 1].map(phase => worst(rs, phase, knownCells)).sort((a, b) => a.mean - b.mean)[0])));
     put('Figures to reach', 'Percent. The attack: half of the sessions come from one address, choose session keys that explore, and report contradictory stalls.',
         ['figure', 'wanted', ...arms.map(a => a.name)], figures);

@@ -3,18 +3,14 @@
 #include "base/rng.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum { BATCH = 64, Q = FORECAST_QUANTILES, U = FORECAST_OWN_UNITS };
-static const double DECAY[2] = {.9, .999}, MEAN_OF = 100; /* steps of the running mean */
+static const float DECAY[2] = {.9f, .999f};
 
-struct forecast_fit {
-    float weights[FORECAST_OWN], mean[FORECAST_OWN];
-    double gradient[FORECAST_OWN], moment[2][FORECAST_OWN];
-    uint64_t seed;
-    struct rng rng;
-    long steps;
+struct fit {
+    float *weights; /* (FORECAST_OWN), the caller's */
+    float gradient[FORECAST_OWN], moment[2][FORECAST_OWN];
 };
 
 double forecast_example_of(struct forecast_example *out, const struct view *v)
@@ -35,24 +31,6 @@ void forecast_example_came(struct forecast_example *x, double next_kbps,
         x->off[j] += (float)log((j < Q ? next_kbps : later_kbps) / mean_kbps);
 }
 
-struct forecast_fit *forecast_fit_new(uint64_t seed, struct err *e)
-{
-    struct forecast_fit *f = calloc(1, sizeof *f);
-    if (!f) {
-        err_set(e, ERR_MEMORY, "no memory for the fit of the forecast");
-        return NULL;
-    }
-    f->seed = seed;
-    rng_init(&f->rng, seed, 0x666f7265);
-    forecast_fit_put(f, NULL);
-    return f;
-}
-
-void forecast_fit_free(struct forecast_fit *f)
-{
-    free(f);
-}
-
 /* The share of downloads below quantile j. */
 static double fit_quantile(int j)
 {
@@ -60,6 +38,19 @@ static double fit_quantile(int j)
     for (int i = 0; i < j; i++)
         below += forecast_share[i];
     return below + forecast_share[j] / 2;
+}
+
+/* The loss of a known example's correction r, and its slope. */
+static double held_loss(double r)
+{
+    double size = fabs(r);
+    return size < FORECAST_FIT_FREE ? r * r / (2 * FORECAST_FIT_FREE)
+                                    : size - FORECAST_FIT_FREE / 2;
+}
+
+static double held_slope(double r)
+{
+    return fmax(fmin(r / FORECAST_FIT_FREE, 1), -1);
 }
 
 double forecast_fit_loss(const float *weights, const struct forecast_example *x,
@@ -70,39 +61,40 @@ double forecast_fit_loss(const float *weights, const struct forecast_example *x,
     double sum = 0;
     for (int j = 0; j < FORECAST_OUTPUTS; j++) {
         double q = fit_quantile(j % Q), above = (double)(x->off[j] - r[j]);
-        double held = anchor / 2 * (double)(r[j] * r[j]);
-        sum += known ? held : above > 0 ? q * above : (q - 1) * above;
+        sum += known       ? anchor * held_loss((double)r[j])
+               : above > 0 ? q * above
+                           : (q - 1) * above;
     }
     return sum;
 }
 
 /* Gradients of a layer (inputs, outputs) whose outputs have the gradient d; down (inputs) those of its
  * inputs, NULL: not needed. A unit at rest passes nothing on. */
-static void fit_layer(double *gradient, float *down, const float *w, const float *x,
+static void fit_layer(float *gradient, float *down, const float *w, const float *x,
                       int inputs, const float *d, int outputs)
 {
     for (int i = 0; i < inputs; i++) {
         float sum = 0;
         if (x[i] != 0)
             for (int j = 0; j < outputs; j++) {
-                gradient[i * outputs + j] += (double)(x[i] * d[j]);
+                gradient[i * outputs + j] += x[i] * d[j];
                 sum += w[i * outputs + j] * d[j];
             }
         if (down) down[i] = sum;
     }
     for (int j = 0; j < outputs; j++)
-        gradient[inputs * outputs + j] += (double)d[j];
+        gradient[inputs * outputs + j] += d[j];
 }
 
-void forecast_fit_gradient(double *gradient, const float *weights,
+void forecast_fit_gradient(float *gradient, const float *weights,
                            const struct forecast_example *x, bool known, double anchor,
                            double scale)
 {
     float r[FORECAST_OUTPUTS], hidden[2][U], down[2][U];
     forecast_own_network(r, hidden, weights, x->x);
     for (int j = 0; j < FORECAST_OUTPUTS; j++) {
-        double d =
-            known ? anchor * (double)r[j] : (x->off[j] < r[j]) - fit_quantile(j % Q);
+        double d = known ? anchor * held_slope((double)r[j])
+                         : (x->off[j] < r[j]) - fit_quantile(j % Q);
         r[j] = (float)(d * scale);
     }
     fit_layer(gradient + FORECAST_OWN_W3, down[1], weights + FORECAST_OWN_W3, hidden[1],
@@ -110,44 +102,6 @@ void forecast_fit_gradient(double *gradient, const float *weights,
     fit_layer(gradient + FORECAST_OWN_W2, down[0], weights + FORECAST_OWN_W2, hidden[0],
               U, down[1], U);
     fit_layer(gradient, NULL, weights, x->x, FORECAST_OWN_INPUTS, down[0], U);
-}
-
-static void fit_adam(struct forecast_fit *f, double rate)
-{
-    double *m = f->moment[0], *v = f->moment[1], *g = f->gradient;
-    f->steps++;
-    double warm = 1 - pow(DECAY[0], (double)f->steps);
-    double warmer = 1 - pow(DECAY[1], (double)f->steps);
-    for (int i = 0; i < FORECAST_OWN; i++) {
-        m[i] += (1 - DECAY[0]) * (g[i] - m[i]);
-        v[i] += (1 - DECAY[1]) * (g[i] * g[i] - v[i]);
-        double step = rate * (m[i] / warm) / (sqrt(v[i] / warmer) + 1e-8);
-        f->weights[i] -= (float)step;
-        f->mean[i] += (f->weights[i] - f->mean[i]) / (float)MEAN_OF;
-    }
-}
-
-void forecast_fit_steps(struct forecast_fit *f, const struct forecast_example *own,
-                        int n_own, const struct forecast_example *known, int n_known,
-                        double anchor, double rate, int steps)
-{
-    for (int s = 0; s < steps; s++) {
-        memset(f->gradient, 0, sizeof f->gradient);
-        for (int b = 0; b < BATCH; b++) {
-            bool is_known = b % 2;
-            const struct forecast_example *x =
-                is_known ? &known[rng_below(&f->rng, (uint32_t)n_known)]
-                         : &own[rng_below(&f->rng, (uint32_t)n_own)];
-            forecast_fit_gradient(f->gradient, f->weights, x, is_known, anchor,
-                                  1.0 / BATCH / FORECAST_OUTPUTS);
-        }
-        fit_adam(f, rate);
-    }
-}
-
-const float *forecast_fit_weights(const struct forecast_fit *f)
-{
-    return f->mean;
 }
 
 /* The last layer is 0, the others are random (He et al. 2015), so that it can learn. */
@@ -162,13 +116,37 @@ static void fit_begin(float *weights, uint64_t seed)
         weights[i] = (float)(sqrt(2.0 / U) * rng_normal(&r));
 }
 
-void forecast_fit_put(struct forecast_fit *f, const float *weights)
+/* step: 1, 2, ... */
+static void fit_adam(struct fit *f, int step, double rate)
 {
-    if (weights)
-        memcpy(f->weights, weights, sizeof f->weights);
-    else
-        fit_begin(f->weights, f->seed);
-    memcpy(f->mean, f->weights, sizeof f->mean);
-    memset(f->moment, 0, sizeof f->moment);
-    f->steps = 0;
+    float *m = f->moment[0], *v = f->moment[1];
+    double warm = 1 - pow((double)DECAY[0], step);
+    float size = (float)(rate / warm);
+    float warmer = (float)(1 - pow((double)DECAY[1], step));
+    for (int i = 0; i < FORECAST_OWN; i++) {
+        float g = f->gradient[i];
+        m[i] += (1 - DECAY[0]) * (g - m[i]);
+        v[i] += (1 - DECAY[1]) * (g * g - v[i]);
+        f->weights[i] -= size * m[i] / (sqrtf(v[i] / warmer) + 1e-8f);
+    }
+}
+
+void forecast_fit(float *weights, const struct forecast_fit_cfg *cfg,
+                  struct forecast_examples own, struct forecast_examples known)
+{
+    struct fit f = {.weights = weights};
+    struct rng r;
+    rng_init(&r, cfg->seed, 0x666f7265);
+    fit_begin(weights, cfg->seed);
+    for (int s = 0; s < cfg->steps; s++) {
+        memset(f.gradient, 0, sizeof f.gradient);
+        for (int b = 0; b < BATCH; b++) {
+            bool is_known = b % 2;
+            const struct forecast_examples *from = is_known ? &known : &own;
+            uint32_t at = rng_below(&r, (uint32_t)from->n);
+            forecast_fit_gradient(f.gradient, weights, &from->example[at], is_known,
+                                  cfg->anchor, 1.0 / BATCH / FORECAST_OUTPUTS);
+        }
+        fit_adam(&f, s + 1, cfg->rate * (1 - (double)s / cfg->steps));
+    }
 }

@@ -3,18 +3,20 @@
  * An example is a session's history and what came after it: the throughput of the next chunk, and that of the
  * FORECAST_FIT_LATER chunks from it on. With r the correction of quantile q, and d the logarithm of what came
  * minus the uncorrected forecast of that quantile, own examples have the pinball loss. Known ones hold the
- * forecast as it is:
+ * forecast as it is (Huber 1964), with D = FORECAST_FIT_FREE:
  *
  *   own     sum over quantiles of q (d - r) if d > r, else (1 - q) (r - d)
- *   known   anchor / 2 sum over quantiles of r^2
+ *   known   anchor sum over quantiles of |r| - D / 2, or r^2 / 2 D where |r| < D
  *
- * A step of Adam takes half of its batch from each. So the forecast changes where the own links differ from
- * the known ones, and stays elsewhere. What came after a known history is not needed: it is in the shipped
- * forecast already.
+ * A step of Adam takes half of its batch from each. Both losses have a bounded slope. So nothing is corrected
+ * where known examples are more than own ones, by a factor that the anchor sets. A squared loss of the known
+ * ones would give way a little everywhere.
  *
- * The result is a running mean of the weights, because single steps are noisy.
+ * What came after a known history is not needed: it is in the shipped forecast already.
  *
- * Determinism: same seed and calls, same weights. Threads: not shared. No allocation after _new. */
+ * Every fit begins without a correction, and its rate falls to 0. So the result depends on the examples alone.
+ *
+ * Determinism: same examples and configuration, same weights. Threads: pure functions. No allocation. */
 #ifndef ABR_FORECAST_FIT_H
 #define ABR_FORECAST_FIT_H
 
@@ -24,6 +26,7 @@
 #include <stdint.h>
 
 #define FORECAST_FIT_LATER 10
+#define FORECAST_FIT_FREE 0.02
 
 struct forecast_example {
     float x[FORECAST_OWN_INPUTS];
@@ -36,23 +39,25 @@ double forecast_example_of(struct forecast_example *out, const struct view *v);
 void forecast_example_came(struct forecast_example *x, double next_kbps,
                            double later_kbps, double mean_kbps);
 
-struct forecast_fit;
+struct forecast_examples {
+    const struct forecast_example *example; /* (n), borrowed */
+    int n;                                  /* at least 1 */
+};
 
-/* Begins without a correction. */
-struct forecast_fit *forecast_fit_new(uint64_t seed, struct err *e);
-void forecast_fit_free(struct forecast_fit *f);
-/* own, known: at least one each. rate: learning rate. */
-void forecast_fit_steps(struct forecast_fit *f, const struct forecast_example *own,
-                        int n_own, const struct forecast_example *known, int n_known,
-                        double anchor, double rate, int steps);
-/* (FORECAST_OWN), borrowed. */
-const float *forecast_fit_weights(const struct forecast_fit *f);
-/* Continues from these weights (FORECAST_OWN), NULL: as new. Adam's moments start over. */
-void forecast_fit_put(struct forecast_fit *f, const float *weights);
+struct forecast_fit_cfg {
+    int steps;
+    double rate; /* of Adam, at first */
+    double anchor;
+    uint64_t seed;
+};
+
+/* weights: (FORECAST_OWN). */
+void forecast_fit(float *weights, const struct forecast_fit_cfg *cfg,
+                  struct forecast_examples own, struct forecast_examples known);
 
 /* The gradient of one example's loss times `scale`, added to gradient (FORECAST_OWN), and that loss. For
  * tests, too. */
-void forecast_fit_gradient(double *gradient, const float *weights,
+void forecast_fit_gradient(float *gradient, const float *weights,
                            const struct forecast_example *x, bool known, double anchor,
                            double scale);
 double forecast_fit_loss(const float *weights, const struct forecast_example *x,

@@ -16,7 +16,7 @@
 
 /* Scores of published policies in the daemon's exam (serve/learner/exam.h). */
 struct backend_exams {
-    uint64_t updates, rollbacks;
+    uint64_t updates, held, rollbacks; /* published, held, refused */
     double first, best, last;
     double fall; /* largest (best so far - score) / |best so far| of a published policy */
 };

@@ -81,6 +81,7 @@ static int local_exams(void *self, struct backend_exams *out, struct err *e)
     (void)e;
     service_stats(&s, d->service);
     d->exams.updates = s.learner.updates;
+    d->exams.held = s.learner.judged.held;
     d->exams.rollbacks = s.learner.rollbacks;
     *out = d->exams;
     return 0;

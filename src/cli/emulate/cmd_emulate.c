@@ -236,9 +236,11 @@ static int print_exams(struct out *rows, struct backend *backend, struct err *e)
     if (rc) return rc;
     out_say(rows,
             "exam scores of published policies: first %.4f, best %.4f, last %.4f; the "
-            "largest fall below the best so far: %.2f %%; %llu updates, %llu rolled back",
+            "largest fall below the best so far: %.2f %%; %llu updates, %llu held, %llu "
+            "rolled "
+            "back",
             x.first, x.best, x.last, 100 * x.fall, (unsigned long long)x.updates,
-            (unsigned long long)x.rollbacks);
+            (unsigned long long)x.held, (unsigned long long)x.rollbacks);
     return 0;
 }
 

@@ -5,25 +5,33 @@
  * thousands. Known ground, where the forecast is held as shipped, is generated: all kinds of gen.h and random
  * links, chunks of 1 to 8 s.
  *
- * A turn makes some steps of the fit. The learner's exam judges the correction that it offers, like any
- * update (online_offer). If it is worse somewhere, half of it is offered, and then a quarter. Losses on known
- * ground fall with the square of its size, as the shipped forecast is near the best one there. Gains on the
- * own links fall with the size itself.
+ * A turn fits anew to the examples of now. Every fourth trajectory is kept back from the fit. A correction is
+ * offered if it forecasts these better than what is served does: with d the mean difference of the loss in a
+ * trajectory, m and s its mean and standard error over them, m - FORECASTER_Z s > 0. That needs far fewer
+ * viewers than a difference of QoE. The learner's exam then tells whether it is worse anywhere, for any
+ * profile (online_offer). If so, half of it is offered, and then a quarter. Losses on known ground fall with
+ * the square of its size, as the shipped forecast is near the best one there. Gains on the own links fall with
+ * the size itself.
  *
- * Who may teach: one source (learn/online.h) has at most source_share of the examples. The newest
- * FORECASTER_OWN are kept. A download that a viewer makes up teaches, but only what passes the exam is served.
- * Examples are not saved: after a restart the fit continues from the published weights, with new ones.
+ * Examples: the newest half of FORECASTER_OWN, and as many drawn from all older ones (reservoir sampling:
+ * Vitter 1985). So links of long ago are not forgotten when viewers change.
+ *
+ * Who may teach: one source (learn/online.h) has at most source_share of the examples. A download that a
+ * viewer makes up teaches, but only what passes the exam is served. Examples are not saved: after a restart
+ * the published correction stays until there are enough new ones.
  *
  * Determinism: configuration and trajectories decide all. Threads: not shared. */
 #ifndef SERVE_FORECASTER_H
 #define SERVE_FORECASTER_H
 
 #include "abr/train/forecast_fit.h"
-#include "policy/policy.h"
 #include "serve/session/traj.h"
 
 #define FORECASTER_OWN 16384
 #define FORECASTER_LEAST 4096 /* examples before it offers anything */
+#define FORECASTER_NEW 2048   /* new ones before it offers again */
+#define FORECASTER_KEPT 8192  /* most examples that are kept back */
+#define FORECASTER_Z 2.66     /* 0.4 % one-sided */
 #define FORECASTER_SCALES 3   /* 1, 1/2, 1/4 */
 
 struct forecaster_cfg {
@@ -38,13 +46,13 @@ struct forecaster;
 struct forecaster *forecaster_new(const struct forecaster_cfg *cfg, struct err *e);
 void forecaster_free(struct forecaster *f);
 
-/* Continues from what this policy forecasts by. */
-void forecaster_put(struct forecaster *f, const struct policy *p);
 void forecaster_add(struct forecaster *f, const struct traj *t);
 int forecaster_examples(const struct forecaster *f);
-/* false: too few examples yet. */
+/* Fits. false: too few examples yet, or too few new ones. */
 bool forecaster_turn(struct forecaster *f);
-/* weights (FORECAST_OWN) of 2^-half times the fitted correction. */
-void forecaster_offer(float *weights, const struct forecaster *f, int half);
+/* weights (FORECAST_OWN) of 2^-half times the fitted correction. false: they do not forecast better than
+ * `served` (FORECAST_OWN; NULL: no correction). */
+bool forecaster_offer(float *weights, const struct forecaster *f, int half,
+                      const float *served);
 
 #endif

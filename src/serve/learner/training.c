@@ -33,7 +33,6 @@ int training_start(struct training *t, const struct online_cfg *cfg,
 {
     t->online = online_new(cfg, start, training_check, t->exam, e);
     if (!t->online) return ERR_MEMORY;
-    if (t->forecaster) forecaster_put(t->forecaster, start);
     if (t->rehearsal) online_rehearse(t->online, rehearsal_collect, t->rehearsal);
     if (!t->cells) return 0;
     const struct online_judge judge = {.self = t->cells,
@@ -81,13 +80,14 @@ int training_update(struct training *t, double now, int *failed, struct err *e)
 int training_forecast(struct training *t, double now, int *failed, struct err *e)
 {
     if (!t->forecaster || !forecaster_turn(t->forecaster)) return 0;
+    const struct policy *served = online_policy(t->online);
     float offer[FORECAST_OWN];
     int rc = ERR_NUMERIC;
-    /* less of what was refused may pass. What is even does not become better by being less */
-    for (int half = 0; half < FORECASTER_SCALES && rc == ERR_NUMERIC; half++) {
-        forecaster_offer(offer, t->forecaster, half);
-        rc = online_offer(t->online, offer, FORECAST_OWN);
-    }
+    /* less of what was refused may pass */
+    for (int half = 0; half < FORECASTER_SCALES && rc == ERR_NUMERIC; half++)
+        if (forecaster_offer(offer, t->forecaster, half,
+                             served->input_n == FORECAST_OWN ? served->input : NULL))
+            rc = online_offer(t->online, offer, FORECAST_OWN);
     if (rc != 1) return 0;
     t->unsaved = true;
     *failed = training_publish(t, now, e);

@@ -64,17 +64,11 @@ TEST(one_source_has_its_share)
     forecaster_free(f);
 }
 
-static struct policy *planner(void)
-{
-    struct policy_cfg cfg = policy_cfg_default(FEAT_PLAN_DIM);
-    return policy_new(&cfg, NULL);
-}
-
 static struct forecaster *fitted(void)
 {
     static struct traj t;
     struct forecaster *f = forecaster(1);
-    for (int i = 0; i < 110; i++) {
+    for (int i = 0; i < 150; i++) {
         session(&t, 50, 500, 0);
         forecaster_add(f, &t);
     }
@@ -87,9 +81,9 @@ TEST(a_second_offer_is_half_of_the_first)
 {
     float offer[3][FORECAST_OWN];
     struct forecaster *f = fitted(), *again = fitted();
-    forecaster_offer(offer[0], f, 0);
-    forecaster_offer(offer[1], f, 1);
-    forecaster_offer(offer[2], again, 0);
+    ck_assert(forecaster_offer(offer[0], f, 0, NULL));
+    ck_assert(forecaster_offer(offer[1], f, 1, NULL));
+    ck_assert(forecaster_offer(offer[2], again, 0, NULL));
     ck_assert_mem_eq(offer[0], offer[2], sizeof offer[0]);
     double size = 0;
     for (int i = 0; i < FORECAST_OWN; i++) {
@@ -102,24 +96,83 @@ TEST(a_second_offer_is_half_of_the_first)
     forecaster_free(again);
 }
 
-TEST(it_continues_from_a_policy)
+/* The correction of the middle quantile after a steady history around kbps. */
+static double corrected(const struct forecaster *f, double kbps)
 {
-    float input[FORECAST_OWN] = {[0] = 5}, offer[FORECAST_OWN];
-    struct policy *p = planner(), *without = planner();
-    policy_copy_input(p, input, FORECAST_OWN);
-    struct forecaster *f = fitted();
-    forecaster_put(f, p);
-    forecaster_offer(offer, f, 0);
-    ck_assert_mem_eq(offer, input, sizeof offer);
-    forecaster_put(f, without);
-    forecaster_offer(offer, f, 0);
-    for (int i = FORECAST_OWN_W3; i < FORECAST_OWN; i++)
-        ck_assert(offer[i] == 0);
+    float offer[FORECAST_OWN], r[FORECAST_OUTPUTS], hidden[2][FORECAST_OWN_UNITS];
+    struct view v = made_view(6);
+    struct forecast_example x;
+    for (int i = 0; i < VIEW_HISTORY; i++)
+        view_push(&v, kbps * (i % 3 ? 1.2 : .4) * 125 * 3, 3);
+    ck_assert(forecast_example_of(&x, &v) > 0);
+    ck_assert(forecaster_offer(offer, f, 0, NULL));
+    forecast_own_network(r, hidden, offer, x.x);
+    return (double)r[FORECAST_QUANTILES / 2];
+}
+
+/* Viewers come from slow links, then so many from others that none of the newest examples is a slow one. */
+TEST(links_of_long_ago_are_not_forgotten)
+{
+    static struct traj t;
+    struct forecaster_cfg cfg = {.steps = 300, .source_share = 1, .seed = 3};
+    struct forecaster *f = forecaster_new(&cfg, NULL);
+    double was = 0;
+    for (int crowd = 0; crowd < 2; crowd++) {
+        for (int i = 0; i < FORECASTER_OWN / 2 / 90 * 4 / 3 + 2; i++) {
+            session(&t, 100, crowd ? 9000 : 500, 0);
+            forecaster_add(f, &t);
+        }
+        ck_assert(forecaster_turn(f));
+        if (!crowd) was = corrected(f, 500);
+    }
+    ck_assert_double_gt(fabs(was), .1);
+    ck_assert_double_gt(corrected(f, 500) / was, .5);
     forecaster_free(f);
-    policy_free(without);
-    policy_free(p);
+}
+
+/* Half of what is served is no offer, and nor is the same again. */
+TEST(an_offer_forecasts_better_than_what_is_served)
+{
+    float served[FORECAST_OWN], offer[FORECAST_OWN];
+    struct forecaster *f = fitted();
+    ck_assert(forecaster_offer(served, f, 0, NULL));
+    for (int half = 0; half < FORECASTER_SCALES; half++)
+        ck_assert(!forecaster_offer(offer, f, half, served));
+    ck_assert(forecaster_offer(served, f, 2, NULL));
+    ck_assert(forecaster_offer(offer, f, 0, served));
+    forecaster_free(f);
+}
+
+TEST(a_few_trajectories_prove_nothing)
+{
+    static struct traj t;
+    float offer[FORECAST_OWN];
+    struct forecaster *f = forecaster(1);
+    for (int i = 0; i < 50; i++) { /* 12 are kept back */
+        session(&t, 120, 500, 0);
+        forecaster_add(f, &t);
+    }
+    ck_assert(forecaster_turn(f));
+    ck_assert(!forecaster_offer(offer, f, 0, NULL));
+    forecaster_free(f);
+}
+
+TEST(a_turn_needs_new_examples)
+{
+    static struct traj t;
+    struct forecaster *f = fitted();
+    ck_assert(!forecaster_turn(f));
+    for (int i = 0; i < FORECASTER_NEW / 40 * 4 / 3 + 2; i++) {
+        session(&t, 50, 500, 0);
+        forecaster_add(f, &t);
+    }
+    ck_assert(forecaster_turn(f));
+    ck_assert(!forecaster_turn(f));
+    forecaster_free(f);
 }
 
 SUITE_WITHIN(serve_learner_forecaster, 120, examples_have_a_history_and_a_future,
              one_source_has_its_share, a_second_offer_is_half_of_the_first,
-             it_continues_from_a_policy);
+             links_of_long_ago_are_not_forgotten,
+             an_offer_forecasts_better_than_what_is_served,
+             a_few_trajectories_prove_nothing, a_turn_needs_new_examples);
