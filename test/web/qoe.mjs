@@ -100,14 +100,20 @@ export async function qoeTests() {
     });
 
     await test('caution: forecasts are lowered, and a stall weighs more while the session stalls too much', () => {
-        const of = (profile, seen) => cautious(viewOf(q, qoeOf(profile), seen));
-        const weight = (profile, seen) => of(profile, seen).qoe.stall / qoeOf(profile).stall;
+        const weight = (profile, seen, kbps) => cautious(viewOf(kbps ? { ...q, throughput_kbps: [kbps], download_s: [1] } : q,
+            qoeOf(profile), seen)).qoe.stall / qoeOf(profile).stall;
         near(weight('live', undefined), 1);
         near(weight('live', { stalledS: 0.4, playedS: 99.6 }), 1); // below 1 %
         near(weight('live', { stalledS: 1.5, playedS: 98.5 }), 1.25); // half a second above
         near(weight('live', { stalledS: 1.5, playedS: 98.5, lambda: 0.5 }), 1.5 * 1.25);
         near(weight('live', { stalledS: 50, playedS: 50 }), 3);
         near(weight('paper-live', { stalledS: 50, playedS: 50 }), 1);
+        // links that carry half, three quarters and all of the top level
+        near(weight('live', undefined, 2150), 1.3);
+        near(weight('live', undefined, 3225), 1.15);
+        near(weight('live', undefined, 4300), 1);
+        near(weight('live', { stalledS: 1.5, playedS: 98.5 }, 1000), 1.3 * 1.25);
+        near(weight('paper-live', undefined, 1000), 1);
         const margin = (profile, ...throughput_kbps) => cautious(viewOf({ ...q, throughput_kbps,
             download_s: throughput_kbps.map(() => 1) }, qoeOf(profile))).margin;
         const link = (low, high) => [low, high, low, high, low, high, low, high];

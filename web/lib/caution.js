@@ -6,9 +6,9 @@
  * @module abrd/caution
  */
 
-import { spreadOf } from './forecast.js';
+import { harmonic, spreadOf } from './forecast.js';
 
-const KAPPA = 0.5, WEIGHT_MAX = 3;
+const KAPPA = 0.5, WEIGHT_MAX = 3, SLOW = 0.3;
 /** Margins by kind of link, and the spreads of the forecast where the second and the third begin. */
 const MARGINS = [0, 0, 0.1], KINDS = [0.15, 0.4];
 
@@ -17,10 +17,12 @@ const MARGINS = [0, 0, 0.1], KINDS = [0.15, 0.4];
  * @returns {import('./view.js').View} with a larger weight of stalls; the view itself without a ceiling
  */
 export function cautious(view) {
-    const { qoe, stalledS, playedS, lambda, rates } = view;
+    const { qoe, stalledS, playedS, lambda, rates, ladder } = view;
     if (!(qoe.stallRatioMax > 0)) return view;
     const above = stalledS - qoe.stallRatioMax * (stalledS + playedS);
-    const weight = Math.min((1 + lambda) * (1 + KAPPA * Math.max(above, 0)), WEIGHT_MAX);
+    const carried = rates.length ? harmonic(rates, rates.length) / ladder[ladder.length - 1] : 1;
+    const slow = SLOW * Math.min(Math.max(2 - 2 * carried, 0), 1);
+    const weight = Math.min((1 + lambda + slow) * (1 + KAPPA * Math.max(above, 0)), WEIGHT_MAX);
     const spread = spreadOf(rates), margin = rates.length ? MARGINS[KINDS.filter(from => spread >= from).length] : 0;
     return { ...view, margin, qoe: { ...qoe, stall: qoe.stall * weight } };
 }

@@ -1,12 +1,14 @@
 #include "abr/deciders/caution.h"
 
 #include "abr/deciders/forecast.h"
+#include "abr/deciders/simple.h"
 
 #include <math.h>
 #include <stddef.h>
 
 static const double CALM = 0.15, UNEVEN = 0.4; /* spread of the forecast, below */
 static const double STEP = 0.02, MARGIN_MAX = 2;
+enum { SLOW_OF = 5 }; /* throughputs */
 static const double RATE = 0.02, KAPPA = 0.5; /* per second above the ceiling */
 
 const double caution_margins[CAUTION_LINKS] = {0, 0, 0.1};
@@ -57,6 +59,14 @@ bool caution_link_bound(const struct view *v, double kbps)
     return kbps < v->ladder_kbps[0];
 }
 
+/* The share by which stalls weigh more as the link carries less than the top level. */
+static double slow_of(const struct view *v)
+{
+    double mean_kbps = simple_harmonic_kbps(v, v->n_history, SLOW_OF);
+    if (!(mean_kbps > 0)) return 0;
+    return CAUTION_SLOW * clamp(2 - 2 * mean_kbps / v->ladder_kbps[v->levels - 1], 0, 1);
+}
+
 void caution_apply(struct view *v, const struct caution_links *links,
                    const struct caution_stalls *stalls)
 {
@@ -65,6 +75,6 @@ void caution_apply(struct view *v, const struct caution_links *links,
     if (kind >= 0) v->margin = caution_margins[kind] + (links ? links->margin[kind] : 0);
     double above_s = v->stalled_s - v->qoe.stall_ratio_max * (v->stalled_s + v->played_s);
     double lambda = stalls ? stalls->lambda : 0;
-    double weight = (1 + lambda) * (1 + KAPPA * fmax(above_s, 0));
+    double weight = (1 + lambda + slow_of(v)) * (1 + KAPPA * fmax(above_s, 0));
     v->qoe.mu_stall *= fmin(weight, CAUTION_WEIGHT_MAX);
 }

@@ -19,8 +19,13 @@
  * Stall weight. While a stall ratio is above its ceiling, stalls cost more in decisions (a multiplier of
  * the constraint, as in dual ascent). The policy is conditioned on the weights, so this needs no training:
  *
- *   mu_stall <- mu_stall min(3, (1 + lambda) (1 + kappa max(0, S - max (S + P))))
+ *   mu_stall <- mu_stall min(3, (1 + lambda + slow) (1 + kappa max(0, S - max (S + P))))
+ *   slow     =  CAUTION_SLOW min(1, max(0, 2 - 2 m / R))
  *   lambda   <- lambda + rate (s - max (s + p))      within 0 .. 2
+ *
+ * m is the harmonic mean of the last 5 throughputs, R the top level's bitrate. So stalls weigh more from the
+ * beginning where the link carries half of the top level or less. Nearly all stalls beyond a ceiling are there.
+ * CAUTION_SLOW was chosen on training links (deploy/policy/README.md).
  *
  * S and P are the seconds that this session has stalled and played (view.h). They answer to a link that
  * is worse than its history shows. s and p are those of one chunk of any session of the profile, so
@@ -43,6 +48,7 @@
 #define CAUTION_MISSES (1.0 / 6)
 #define CAUTION_LAMBDA_MAX 2.0
 #define CAUTION_WEIGHT_MAX 3.0
+#define CAUTION_SLOW 0.3
 
 /* Of viewers with a ceiling, by kind of link. */
 extern const double caution_margins[CAUTION_LINKS];

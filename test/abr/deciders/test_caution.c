@@ -128,8 +128,9 @@ TEST(what_a_session_stalled_counts)
     struct view v = spread(0), is;
     v.qoe = qoe_find("standard")->qoe;
     double mu = v.qoe.mu_stall;
-    caution_apply(&v, NULL, NULL); /* as shipped */
-    ck_assert_double_eq_tol(v.qoe.mu_stall, mu, 1e-9);
+    double slow = 1 + CAUTION_SLOW; /* 250 kB/s are less than half of 4300 kbit/s */
+    caution_apply(&v, NULL, NULL);  /* as shipped */
+    ck_assert_double_eq_tol(v.qoe.mu_stall, slow * mu, 1e-9);
 
     v = spread(0);
     v.qoe = qoe_find("standard")->qoe;
@@ -138,11 +139,11 @@ TEST(what_a_session_stalled_counts)
     struct caution_stalls s = {.lambda = 0};
     is = v;
     caution_apply(&is, NULL, &s);
-    ck_assert_double_eq_tol(is.qoe.mu_stall, 1.25 * mu, 1e-9);
+    ck_assert_double_eq_tol(is.qoe.mu_stall, slow * 1.25 * mu, 1e-9);
     s.lambda = .5;
     is = v;
     caution_apply(&is, NULL, &s);
-    ck_assert_double_eq_tol(is.qoe.mu_stall, 1.875 * mu, 1e-9);
+    ck_assert_double_eq_tol(is.qoe.mu_stall, (slow + .5) * 1.25 * mu, 1e-9);
     s.lambda = 2; /* 3 times 1.25 is more than the bound */
     is = v;
     caution_apply(&is, NULL, &s);
@@ -163,6 +164,24 @@ TEST(what_a_session_stalled_counts)
     is.qoe = qoe_find("standard")->qoe;
     caution_apply(&is, &c, NULL);
     ck_assert_double_eq(is.margin, 0);
+}
+
+/* By hand: half of the top level, three quarters, all of it; nothing measured. */
+TEST(stalls_weigh_more_on_slow_links)
+{
+    static const struct {
+        double carries, share;
+    } rows[] = {{.2, 1}, {.5, 1}, {.75, .5}, {1, 0}, {3, 0}, {0, 0}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct view v = made_view(6);
+        v.qoe = qoe_find("live")->qoe;
+        double mu = v.qoe.mu_stall;
+        for (int n = 0; rows[i].carries > 0 && n < 3; n++)
+            view_push(&v, rows[i].carries * v.ladder_kbps[5] * 125 * 2, 2);
+        caution_apply(&v, NULL, NULL);
+        ck_assert_double_eq_tol(v.qoe.mu_stall, mu * (1 + CAUTION_SLOW * rows[i].share),
+                                1e-9);
+    }
 }
 
 TEST(the_papers_viewers_stay_as_they_are)
@@ -190,4 +209,5 @@ TEST(a_link_below_the_lowest_level)
 SUITE(abr_deciders_caution, links_are_of_three_kinds, margins_by_hand,
       margins_have_bounds, at_most_one_in_six_is_missed,
       good_links_make_no_forecast_bolder, lambda_by_hand, what_a_session_stalled_counts,
+      stalls_weigh_more_on_slow_links,
       the_papers_viewers_stay_as_they_are, a_link_below_the_lowest_level);
