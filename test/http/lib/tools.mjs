@@ -12,13 +12,18 @@ export async function until(what, condition, limitS = 20) {
     }
 }
 
-/** A port that nobody listens on now. */
+/**
+ * A port that nobody listens on now. It lies below those that the system gives to connections and to port 0,
+ * so a daemon that dies finds it free again. A client that knocks at a dead one could else take it itself.
+ */
 export async function freePort() {
-    const s = net.createServer();
-    await new Promise(done => s.listen(0, '127.0.0.1', done));
-    const { port } = s.address();
-    await new Promise(done => s.close(done));
-    return port;
+    for (;;) {
+        const s = net.createServer(), port = 12000 + Math.floor(20000 * Math.random());
+        const free = await new Promise(done => s.once('error', () => done(false)).listen(port, '127.0.0.1', () => done(true)));
+        if (!free) continue;
+        await new Promise(done => s.close(done));
+        return port;
+    }
 }
 
 /** Reproducible numbers in [0, 1): mulberry32. */
