@@ -209,5 +209,5 @@ TEST(a_link_below_the_lowest_level)
 SUITE(abr_deciders_caution, links_are_of_three_kinds, margins_by_hand,
       margins_have_bounds, at_most_one_in_six_is_missed,
       good_links_make_no_forecast_bolder, lambda_by_hand, what_a_session_stalled_counts,
-      stalls_weigh_more_on_slow_links,
-      the_papers_viewers_stay_as_they_are, a_link_below_the_lowest_level);
+      stalls_weigh_more_on_slow_links, the_papers_viewers_stay_as_they_are,
+      a_link_below_the_lowest_level);
