@@ -3,6 +3,7 @@
 #include "base/rng.h"
 
 #include <math.h>
+#include <stdbool.h>
 #include <string.h>
 
 enum { BATCH = 64, Q = FORECAST_QUANTILES, U = FORECAST_OWN_UNITS };
@@ -18,7 +19,7 @@ double forecast_example_of(struct forecast_example *out, const struct view *v)
     double entries[FORECAST_ENTRIES], logs[FORECAST_OUTPUTS];
     struct forecast f = {0};
     if (!forecast_look(&f, entries, logs, v)) return 0;
-    forecast_own_inputs(out->x, entries, f.mean_kbps);
+    forecast_own_inputs(out->history.x, entries, f.mean_kbps);
     for (int j = 0; j < FORECAST_OUTPUTS; j++)
         out->off[j] = (float)-logs[j];
     return f.mean_kbps;
@@ -53,17 +54,19 @@ static double held_slope(double r)
     return fmax(fmin(r / FORECAST_FIT_FREE, 1), -1);
 }
 
-double forecast_fit_loss(const float *weights, const struct forecast_example *x,
-                         bool known, double anchor)
+double forecast_fit_loss(const float *weights, const struct forecast_history *x,
+                         const float *off, double anchor)
 {
     float r[FORECAST_OUTPUTS], hidden[2][U];
     forecast_own_network(r, hidden, weights, x->x);
     double sum = 0;
     for (int j = 0; j < FORECAST_OUTPUTS; j++) {
-        double q = fit_quantile(j % Q), above = (double)(x->off[j] - r[j]);
-        sum += known       ? anchor * held_loss((double)r[j])
-               : above > 0 ? q * above
-                           : (q - 1) * above;
+        if (!off) {
+            sum += anchor * held_loss((double)r[j]);
+            continue;
+        }
+        double q = fit_quantile(j % Q), above = (double)(off[j] - r[j]);
+        sum += above > 0 ? q * above : (q - 1) * above;
     }
     return sum;
 }
@@ -87,14 +90,14 @@ static void fit_layer(float *gradient, float *down, const float *w, const float 
 }
 
 void forecast_fit_gradient(float *gradient, const float *weights,
-                           const struct forecast_example *x, bool known, double anchor,
-                           double scale)
+                           const struct forecast_history *x, const float *off,
+                           double anchor, double scale)
 {
     float r[FORECAST_OUTPUTS], hidden[2][U], down[2][U];
     forecast_own_network(r, hidden, weights, x->x);
     for (int j = 0; j < FORECAST_OUTPUTS; j++) {
-        double d = known ? anchor * held_slope((double)r[j])
-                         : (x->off[j] < r[j]) - fit_quantile(j % Q);
+        double d = off ? (off[j] < r[j]) - fit_quantile(j % Q)
+                       : anchor * held_slope((double)r[j]);
         r[j] = (float)(d * scale);
     }
     fit_layer(gradient + FORECAST_OWN_W3, down[1], weights + FORECAST_OWN_W3, hidden[1],
@@ -132,7 +135,7 @@ static void fit_adam(struct fit *f, int step, double rate)
 }
 
 void forecast_fit(float *weights, const struct forecast_fit_cfg *cfg,
-                  struct forecast_examples own, struct forecast_examples known)
+                  const struct forecast_lesson *lesson)
 {
     struct fit f = {.weights = weights};
     struct rng r;
@@ -141,11 +144,13 @@ void forecast_fit(float *weights, const struct forecast_fit_cfg *cfg,
     for (int s = 0; s < cfg->steps; s++) {
         memset(f.gradient, 0, sizeof f.gradient);
         for (int b = 0; b < BATCH; b++) {
-            bool is_known = b % 2;
-            const struct forecast_examples *from = is_known ? &known : &own;
-            uint32_t at = rng_below(&r, (uint32_t)from->n);
-            forecast_fit_gradient(f.gradient, weights, &from->example[at], is_known,
-                                  cfg->anchor, 1.0 / BATCH / FORECAST_OUTPUTS);
+            bool known = b % 2;
+            int n = known ? lesson->n_known : lesson->n_own;
+            uint32_t at = rng_below(&r, (uint32_t)n);
+            forecast_fit_gradient(f.gradient, weights,
+                                  known ? &lesson->known[at] : &lesson->own[at].history,
+                                  known ? NULL : lesson->own[at].off, cfg->anchor,
+                                  1.0 / BATCH / FORECAST_OUTPUTS);
         }
         fit_adam(&f, s + 1, cfg->rate * (1 - (double)s / cfg->steps));
     }

@@ -22,26 +22,31 @@
 
 #include "abr/deciders/forecast_own.h"
 
-#include <stdbool.h>
 #include <stdint.h>
 
 #define FORECAST_FIT_LATER 10
 #define FORECAST_FIT_FREE 0.02
 
-struct forecast_example {
+struct forecast_history {
     float x[FORECAST_OWN_INPUTS];
-    float off[FORECAST_OUTPUTS]; /* d; of no use in a known example */
+};
+
+struct forecast_example {
+    struct forecast_history history;
+    float off[FORECAST_OUTPUTS]; /* d */
 };
 
 /* The history of a view; returns m [kbit/s], 0: nothing was measured. */
 double forecast_example_of(struct forecast_example *out, const struct view *v);
-/* What came after it, for an own example. */
+/* What came after it. */
 void forecast_example_came(struct forecast_example *x, double next_kbps,
                            double later_kbps, double mean_kbps);
 
-struct forecast_examples {
-    const struct forecast_example *example; /* (n), borrowed */
-    int n;                                  /* at least 1 */
+/* At least one of each; borrowed. */
+struct forecast_lesson {
+    const struct forecast_example *own;   /* (n_own) */
+    const struct forecast_history *known; /* (n_known) */
+    int n_own, n_known;
 };
 
 struct forecast_fit_cfg {
@@ -53,14 +58,14 @@ struct forecast_fit_cfg {
 
 /* weights: (FORECAST_OWN). */
 void forecast_fit(float *weights, const struct forecast_fit_cfg *cfg,
-                  struct forecast_examples own, struct forecast_examples known);
+                  const struct forecast_lesson *lesson);
 
-/* The gradient of one example's loss times `scale`, added to gradient (FORECAST_OWN), and that loss. For
- * tests, too. */
+/* The loss of one example. off: what came (FORECAST_OUTPUTS), NULL: a known history. */
+double forecast_fit_loss(const float *weights, const struct forecast_history *x,
+                         const float *off, double anchor);
+/* Its gradient times `scale`, added to gradient (FORECAST_OWN). For tests, too. */
 void forecast_fit_gradient(float *gradient, const float *weights,
-                           const struct forecast_example *x, bool known, double anchor,
-                           double scale);
-double forecast_fit_loss(const float *weights, const struct forecast_example *x,
-                         bool known, double anchor);
+                           const struct forecast_history *x, const float *off,
+                           double anchor, double scale);
 
 #endif

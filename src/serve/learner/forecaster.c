@@ -47,7 +47,7 @@ struct forecaster {
     float fitted[FORECAST_OWN];
     struct pool own;                /* the newest NEWEST first, in a ring */
     struct pool kept;               /* a ring */
-    struct forecast_example *known; /* (known_n) */
+    struct forecast_history *known; /* (known_n) */
     int known_n;
     uint64_t trajectories, met_at_turn;
     struct rng rng;
@@ -62,7 +62,8 @@ static void known_session(struct forecaster *f, const struct trace *t,
     struct player p;
     player_start(&p, &world, 1, qoe_standard(), -1);
     for (bool end = false; !end && f->known_n < KNOWN_MOST;) {
-        f->known_n += forecast_example_of(&f->known[f->known_n], &p.view) > 0;
+        struct forecast_example x;
+        if (forecast_example_of(&x, &p.view) > 0) f->known[f->known_n++] = x.history;
         int level = holds ? hold_level(&plan, &p.view) : simple_rate_level(&p.view);
         end = player_step(&p, level, 1);
     }
@@ -223,8 +224,8 @@ bool forecaster_turn(struct forecaster *f)
     if (own->n < FORECASTER_LEAST || own->met - f->met_at_turn < FORECASTER_NEW)
         return false;
     const struct forecast_fit_cfg cfg = {f->cfg.steps, RATE, ANCHOR, f->cfg.seed};
-    forecast_fit(f->fitted, &cfg, (struct forecast_examples){own->example, own->n},
-                 (struct forecast_examples){f->known, f->known_n});
+    const struct forecast_lesson lesson = {own->example, f->known, own->n, f->known_n};
+    forecast_fit(f->fitted, &cfg, &lesson);
     f->met_at_turn = own->met;
     return true;
 }
@@ -242,8 +243,8 @@ static bool forecasts_better(const struct pool *kept, const float *weights,
                         kept->from[i + count].trajectory == kept->from[i].trajectory;
              count++) {
             const struct forecast_example *x = &kept->example[i + count];
-            gain += forecast_fit_loss(served ? served : nothing, x, false, 0) -
-                    forecast_fit_loss(weights, x, false, 0);
+            gain += forecast_fit_loss(served ? served : nothing, &x->history, x->off, 0) -
+                    forecast_fit_loss(weights, &x->history, x->off, 0);
         }
         gain /= count;
         sum += gain;

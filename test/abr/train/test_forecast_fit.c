@@ -57,14 +57,15 @@ TEST(the_gradient_is_that_of_the_loss)
         static float gradient[FORECAST_OWN];
         struct forecast_example x = example(&r, 800, .4, 1e3); /* far from every kink */
         memset(gradient, 0, sizeof gradient);
-        forecast_fit_gradient(gradient, weights, &x, known, 1.5, 1);
+        const float *off = known ? NULL : x.off;
+        forecast_fit_gradient(gradient, weights, &x.history, off, 1.5, 1);
         int moved = 0;
         for (int i = 0; i < FORECAST_OWN; i += 7) {
             const float was = weights[i], step = 1e-3f;
             weights[i] = was + step;
-            double up = forecast_fit_loss(weights, &x, known, 1.5);
+            double up = forecast_fit_loss(weights, &x.history, off, 1.5);
             weights[i] = was - step;
-            double down = forecast_fit_loss(weights, &x, known, 1.5);
+            double down = forecast_fit_loss(weights, &x.history, off, 1.5);
             weights[i] = was;
             double slope = (up - down) / (2 * (double)step);
             ck_assert_double_eq_tol((double)gradient[i], slope, .02 * fabs(slope) + .01);
@@ -75,7 +76,7 @@ TEST(the_gradient_is_that_of_the_loss)
 }
 
 /* The mean correction of the middle quantile. */
-static double middle(const float *weights, const struct forecast_example *x, int n)
+static double middle(const float *weights, const struct forecast_history *x, int n)
 {
     double sum = 0;
     for (int i = 0; i < n; i++) {
@@ -86,25 +87,33 @@ static double middle(const float *weights, const struct forecast_example *x, int
     return sum / n;
 }
 
+static void histories(struct forecast_history *out, const struct forecast_example *x)
+{
+    for (int i = 0; i < MANY; i++)
+        out[i] = x[i].history;
+}
+
 /* Own links are slow and fall to a third; known ones are fast. Half of the lesson: without known examples
  * that hold it, the forecast of fast links falls as well. */
 TEST(own_links_are_learned_and_known_ones_stay)
 {
-    static struct forecast_example own[MANY], known[MANY];
+    static struct forecast_example own[MANY];
+    static struct forecast_history known[MANY], mine[MANY];
     struct rng r;
     rng_init(&r, 2, 2);
     for (int i = 0; i < MANY; i++) {
         own[i] = example(&r, 400, .5, .33);
-        known[i] = example(&r, 6000, .2, 1);
+        known[i] = example(&r, 6000, .2, 1).history;
     }
+    histories(mine, own);
     double stays[2];
+    const struct forecast_lesson lesson = {own, known, MANY, MANY};
     for (int held = 0; held < 2; held++) {
         float w[FORECAST_OWN];
         struct forecast_fit_cfg cfg = {
             .steps = 400, .rate = .005, .anchor = held, .seed = 1};
-        forecast_fit(w, &cfg, (struct forecast_examples){own, MANY},
-                     (struct forecast_examples){known, MANY});
-        ck_assert_double_lt(middle(w, own, MANY), -.4);
+        forecast_fit(w, &cfg, &lesson);
+        ck_assert_double_lt(middle(w, mine, MANY), -.4);
         stays[held] = fabs(middle(w, known, MANY));
     }
     ck_assert_double_lt(stays[1], FORECAST_FIT_FREE);
@@ -115,18 +124,20 @@ TEST(own_links_are_learned_and_known_ones_stay)
  * the known ones weigh more than the slope of the own ones. */
 TEST(what_cannot_be_told_from_known_ground_stays)
 {
-    static struct forecast_example own[MANY], known[MANY];
+    static struct forecast_example own[MANY];
+    static struct forecast_history known[MANY];
     struct rng r;
     rng_init(&r, 3, 3);
     for (int i = 0; i < MANY; i++)
-        own[i] = known[i] = example(&r, 800, .3, .33);
+        own[i] = example(&r, 800, .3, .33);
+    histories(known, own);
+    const struct forecast_lesson lesson = {own, known, MANY, MANY};
     for (int heavy = 0; heavy < 2; heavy++) {
         float w[FORECAST_OWN];
         struct forecast_fit_cfg cfg = {
             .steps = 400, .rate = .005, .anchor = heavy ? 2 : .1, .seed = 1};
-        forecast_fit(w, &cfg, (struct forecast_examples){own, MANY},
-                     (struct forecast_examples){known, MANY});
-        double r50 = middle(w, own, MANY);
+        forecast_fit(w, &cfg, &lesson);
+        double r50 = middle(w, known, MANY);
         if (heavy)
             ck_assert_double_lt(fabs(r50), FORECAST_FIT_FREE);
         else
@@ -141,9 +152,8 @@ TEST(nothing_is_corrected_at_first)
     struct forecast_example x = example(&r, 800, .3, 1);
     float w[FORECAST_OWN];
     const struct forecast_fit_cfg cfg = {.seed = 5};
-    forecast_fit(w, &cfg, (struct forecast_examples){&x, 1},
-                 (struct forecast_examples){&x, 1});
-    ck_assert_double_eq(middle(w, &x, 1), 0);
+    forecast_fit(w, &cfg, &(struct forecast_lesson){&x, &x.history, 1, 1});
+    ck_assert_double_eq(middle(w, &x.history, 1), 0);
 }
 
 SUITE_WITHIN(abr_train_forecast_fit, 60, nothing_measured_is_no_example,
