@@ -73,7 +73,7 @@ struct online_cfg {
     int exam_links;     /* of each kind, for who judges; 0: no judge */
     double exam_margin; /* largest loss of a cell, for who judges */
     int hold;           /* most updates in a row that are held */
-    int forecast_steps; /* of the fit of the input for each batch, for its caller; 0: none */
+    int forecast_steps; /* of a fit of the input, for its caller; 0: none */
     uint64_t seed;
 };
 

@@ -45,8 +45,7 @@ const struct field online_fields[] = {
      "the published weights",
      ROW(hold), .lo = 1, .hi = 1e6, .unit = "updates", .flags = FIELD_ADVANCED},
     {"forecast-steps", "N",
-     "steps that fit the forecast to the viewers' links, for each update; 0: the "
-     "forecast stays as shipped",
+     "steps of a fit of the forecast to the viewers' links; 0: it stays as shipped",
      ROW(forecast_steps), .lo = 0, .hi = 1e5, .flags = FIELD_ADVANCED},
     {"locality", "L", "weight of the routers' locality loss", ROW(ppo.gate.locality),
      .lo = 0, .hi = 1e4, .flags = FIELD_ADVANCED},
