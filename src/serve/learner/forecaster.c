@@ -84,10 +84,13 @@ static int known_kind(struct forecaster *f, const char *kind,
     return 0;
 }
 
-static int known_ground(struct forecaster *f, struct err *e)
+static int known_ground(struct forecaster *f)
 {
     struct video *video[VIDEOS] = {0};
-    int rc = 0;
+    struct err *e = NULL; /* memory alone can be missing */
+    f->known = malloc(KNOWN_MOST * sizeof *f->known);
+    f->known_n = 0;
+    int rc = f->known ? 0 : ERR_MEMORY;
     for (int i = 0; i < VIDEOS && !rc; i++) {
         double chunk_s = CHUNK_S[i % CHUNK_LENGTHS];
         video[i] = video_generate(LEVELS, (int)(MEDIA_S / chunk_s), chunk_s,
@@ -100,6 +103,10 @@ static int known_ground(struct forecaster *f, struct err *e)
     if (!rc) rc = known_kind(f, NULL, video, e);
     for (int i = 0; i < VIDEOS; i++)
         video_free(video[i]);
+    if (rc) {
+        free(f->known);
+        f->known = NULL;
+    }
     return rc;
 }
 
@@ -123,9 +130,7 @@ struct forecaster *forecaster_new(const struct forecaster_cfg *cfg, struct err *
     if (!f) goto fail;
     f->cfg = *cfg;
     rng_init(&f->rng, cfg->seed, 0x6f6c64);
-    f->known = malloc(KNOWN_MOST * sizeof *f->known);
-    if (!f->known || !pool_new(&f->own, FORECASTER_OWN) ||
-        !pool_new(&f->kept, FORECASTER_KEPT) || known_ground(f, e))
+    if (!pool_new(&f->own, FORECASTER_OWN) || !pool_new(&f->kept, FORECASTER_KEPT))
         goto fail;
     return f;
 
@@ -223,6 +228,7 @@ bool forecaster_turn(struct forecaster *f)
     const struct pool *own = &f->own;
     if (own->n < FORECASTER_LEAST || own->met - f->met_at_turn < FORECASTER_NEW)
         return false;
+    if (!f->known && known_ground(f)) return false;
     const struct forecast_fit_cfg cfg = {f->cfg.steps, RATE, ANCHOR, f->cfg.seed};
     const struct forecast_lesson lesson = {own->example, f->known, own->n, f->known_n};
     forecast_fit(f->fitted, &cfg, &lesson);

@@ -42,13 +42,13 @@ struct forecaster_cfg {
 
 struct forecaster;
 
-/* Known ground is made here: 0.1 s. */
 struct forecaster *forecaster_new(const struct forecaster_cfg *cfg, struct err *e);
 void forecaster_free(struct forecaster *f);
 
 void forecaster_add(struct forecaster *f, const struct traj *t);
 int forecaster_examples(const struct forecaster *f);
-/* Fits. false: too few examples yet, or too few new ones. */
+/* Fits. The first turn makes known ground: 0.2 s. false: too few examples yet, too few new ones, or no memory
+ * for known ground, which the next turn tries again. */
 bool forecaster_turn(struct forecaster *f);
 /* weights (FORECAST_OWN) of 2^-half times the fitted correction. false: they do not forecast better than
  * `served` (FORECAST_OWN; NULL: no correction). */
