@@ -1,14 +1,12 @@
 #include "abr/deciders/caution.h"
 
 #include "abr/deciders/forecast.h"
-#include "abr/deciders/simple.h"
 
 #include <math.h>
 #include <stddef.h>
 
 static const double CALM = 0.15, UNEVEN = 0.4; /* spread of the forecast, below */
 static const double STEP = 0.02, MARGIN_MAX = 2;
-enum { SLOW_OF = 5 };                         /* throughputs */
 static const double RATE = 0.02, KAPPA = 0.5; /* per second above the ceiling */
 
 const double caution_margins[CAUTION_LINKS] = {0, 0, 0.1};
@@ -59,10 +57,10 @@ bool caution_link_bound(const struct view *v, double kbps)
     return kbps < v->ladder_kbps[0];
 }
 
-/* The share by which stalls weigh more as the link carries less than the top level. */
+/* `slow` */
 static double slow_of(const struct view *v)
 {
-    double mean_kbps = simple_harmonic_kbps(v, v->n_history, SLOW_OF);
+    double mean_kbps = forecast_mean_kbps(v);
     if (!(mean_kbps > 0)) return 0;
     return CAUTION_SLOW * clamp(2 - 2 * mean_kbps / v->ladder_kbps[v->levels - 1], 0, 1);
 }

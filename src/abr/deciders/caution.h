@@ -23,8 +23,8 @@
  *   slow     =  CAUTION_SLOW min(1, max(0, 2 - 2 m / R))
  *   lambda   <- lambda + rate (s - max (s + p))      within 0 .. 2
  *
- * m is the harmonic mean of the last 5 throughputs, R the top level's bitrate. So stalls weigh more from the
- * beginning where the link carries half of the top level or less. Nearly all stalls beyond a ceiling are there.
+ * m is the mean throughput (forecast.h), R the top level's bitrate. So stalls weigh more from the beginning on
+ * a slow link: in full where it carries at most half of the top level, and no more where it carries all of it.
  * CAUTION_SLOW was chosen on training links (deploy/policy/README.md).
  *
  * S and P are the seconds that this session has stalled and played (view.h). They answer to a link that

@@ -49,9 +49,14 @@ static void logs_of(double logs[VIEW_HISTORY], const struct view *v)
         logs[i] = log(fmax(v->throughput_kbps[i], 1e-3));
 }
 
+double forecast_mean_kbps(const struct view *v)
+{
+    return simple_harmonic_kbps(v, v->n_history, WINDOW);
+}
+
 double forecast_spread(const struct view *v)
 {
-    if (!(simple_harmonic_kbps(v, v->n_history, WINDOW) > 0)) return -1;
+    if (!(forecast_mean_kbps(v) > 0)) return -1;
     double logs[VIEW_HISTORY];
     logs_of(logs, v);
     return spread_of(logs, v->n_history);
@@ -121,7 +126,7 @@ static void shipped_logs(double *y, const double *x)
 bool forecast_look(struct forecast *f, double entries[FORECAST_ENTRIES],
                    double logs[FORECAST_OUTPUTS], const struct view *v)
 {
-    f->mean_kbps = simple_harmonic_kbps(v, v->n_history, WINDOW);
+    f->mean_kbps = forecast_mean_kbps(v);
     if (!(f->mean_kbps > 0)) return false;
     observe(entries, f, v);
     shipped_logs(logs, entries);

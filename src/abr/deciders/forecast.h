@@ -45,7 +45,8 @@ struct forecast forecast_of(const struct view *v);
 bool forecast_look(struct forecast *f, double entries[FORECAST_ENTRIES],
                    double logs[FORECAST_OUTPUTS], const struct view *v);
 
-/* s alone, at a fraction of the cost; negative: nothing was measured. */
+/* m and s alone, at a fraction of the cost. Nothing was measured: 0, and a negative s. */
+double forecast_mean_kbps(const struct view *v);
 double forecast_spread(const struct view *v);
 
 #endif

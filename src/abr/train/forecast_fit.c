@@ -32,13 +32,14 @@ void forecast_example_came(struct forecast_example *x, double next_kbps,
         x->off[j] += (float)log((j < Q ? next_kbps : later_kbps) / mean_kbps);
 }
 
-/* The share of downloads below quantile j. */
-static double fit_quantile(int j)
+/* The share of downloads below each quantile. */
+static void fit_quantiles(double q[FORECAST_OUTPUTS])
 {
     double below = 0;
-    for (int i = 0; i < j; i++)
+    for (int i = 0; i < Q; i++) {
+        q[i] = q[Q + i] = below + forecast_share[i] / 2;
         below += forecast_share[i];
-    return below + forecast_share[j] / 2;
+    }
 }
 
 /* The loss of a known example's correction r, and its slope. */
@@ -58,15 +59,16 @@ double forecast_fit_loss(const float *weights, const struct forecast_history *x,
                          const float *off, double anchor)
 {
     float r[FORECAST_OUTPUTS], hidden[2][U];
+    double q[FORECAST_OUTPUTS], sum = 0;
     forecast_own_network(r, hidden, weights, x->x);
-    double sum = 0;
+    fit_quantiles(q);
     for (int j = 0; j < FORECAST_OUTPUTS; j++) {
         if (!off) {
             sum += anchor * held_loss((double)r[j]);
             continue;
         }
-        double q = fit_quantile(j % Q), above = (double)(off[j] - r[j]);
-        sum += above > 0 ? q * above : (q - 1) * above;
+        double above = (double)(off[j] - r[j]);
+        sum += above > 0 ? q[j] * above : (q[j] - 1) * above;
     }
     return sum;
 }
@@ -94,10 +96,11 @@ void forecast_fit_gradient(float *gradient, const float *weights,
                            double anchor, double scale)
 {
     float r[FORECAST_OUTPUTS], hidden[2][U], down[2][U];
+    double q[FORECAST_OUTPUTS];
     forecast_own_network(r, hidden, weights, x->x);
+    fit_quantiles(q);
     for (int j = 0; j < FORECAST_OUTPUTS; j++) {
-        double d = off ? (off[j] < r[j]) - fit_quantile(j % Q)
-                       : anchor * held_slope((double)r[j]);
+        double d = off ? (off[j] < r[j]) - q[j] : anchor * held_slope((double)r[j]);
         r[j] = (float)(d * scale);
     }
     fit_layer(gradient + FORECAST_OWN_W3, down[1], weights + FORECAST_OWN_W3, hidden[1],

@@ -6,11 +6,11 @@
  * forecast as it is (Huber 1964), with D = FORECAST_FIT_FREE:
  *
  *   own     sum over quantiles of q (d - r) if d > r, else (1 - q) (r - d)
- *   known   anchor sum over quantiles of |r| - D / 2, or r^2 / 2 D where |r| < D
+ *   known   anchor sum over quantiles of |r| - D / 2, or r^2 / (2 D) where |r| < D
  *
  * A step of Adam takes half of its batch from each. Both losses have a bounded slope. So nothing is corrected
- * where known examples are more than own ones, by a factor that the anchor sets. A squared loss of the known
- * ones would give way a little everywhere.
+ * where known examples outnumber own ones by a factor that the anchor sets. A squared loss of the known ones
+ * would give way a little everywhere.
  *
  * What came after a known history is not needed: it is in the shipped forecast already.
  *

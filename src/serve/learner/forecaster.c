@@ -70,12 +70,12 @@ static void known_session(struct forecaster *f, const struct trace *t,
 }
 
 static int known_kind(struct forecaster *f, const char *kind,
-                      struct video *const video[VIDEOS], struct err *e)
+                      struct video *const video[VIDEOS])
 {
     uint64_t seed = f->cfg.seed * 7919 + 21;
     for (uint64_t i = 0; i < KNOWN_LINKS; i++) {
-        struct trace *t = kind ? gen_trace(kind, LINK_S, seed, i, e)
-                               : gen_random_link(LINK_S, seed, i, e);
+        struct trace *t = kind ? gen_trace(kind, LINK_S, seed, i, NULL)
+                               : gen_random_link(LINK_S, seed, i, NULL);
         if (!t) return ERR_MEMORY;
         known_session(f, t, video[i % CHUNK_LENGTHS], false);
         known_session(f, t, video[i % VIDEOS], true);
@@ -87,7 +87,6 @@ static int known_kind(struct forecaster *f, const char *kind,
 static int known_ground(struct forecaster *f)
 {
     struct video *video[VIDEOS] = {0};
-    struct err *e = NULL; /* memory alone can be missing */
     f->known = malloc(KNOWN_MOST * sizeof *f->known);
     f->known_n = 0;
     int rc = f->known ? 0 : ERR_MEMORY;
@@ -95,12 +94,12 @@ static int known_ground(struct forecaster *f)
         double chunk_s = CHUNK_S[i % CHUNK_LENGTHS];
         video[i] = video_generate(LEVELS, (int)(MEDIA_S / chunk_s), chunk_s,
                                   LADDER_KBPS[i / CHUNK_LENGTHS], .2,
-                                  f->cfg.seed + (uint64_t)i, e);
+                                  f->cfg.seed + (uint64_t)i, NULL);
         if (!video[i]) rc = ERR_MEMORY;
     }
     for (int k = 0; gen_kinds[k] && !rc; k++)
-        rc = known_kind(f, gen_kinds[k], video, e);
-    if (!rc) rc = known_kind(f, NULL, video, e);
+        rc = known_kind(f, gen_kinds[k], video);
+    if (!rc) rc = known_kind(f, NULL, video);
     for (int i = 0; i < VIDEOS; i++)
         video_free(video[i]);
     if (rc) {

@@ -14,7 +14,7 @@ export async function until(what, condition, limitS = 20) {
 
 /**
  * A port that nobody listens on now. It lies below those that the system gives to connections and to port 0,
- * so a daemon that dies finds it free again. A client that knocks at a dead one could else take it itself.
+ * so a daemon that died finds it free again. Otherwise a client that connects to it meanwhile could take the port.
  */
 export async function freePort() {
     for (;;) {
