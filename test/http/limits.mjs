@@ -310,8 +310,8 @@ await test('one address has its share of the event streams, others watch', async
     assert.equal(answerFits('GET', '/v1/events', { status: 429, headers: refused.headers, text: 'x', json }), '');
     assert.equal((await watch('192.0.2.2')).status, 200);
     assert.equal(await d.metric('abrd_limited_total{limit="events"}'), 1);
-    // who leaves makes room for others of his
-    streams.shift().stop.abort();
+    // who leaves makes room for others of his; Node 18 may keep the connection of an answer that is only aborted
+    await streams.shift().r.body.cancel();
     await until('its place to be free', async () => (await watch('192.0.2.1')).status === 200);
 
     // this machine's own programs get the rest, and then the connection is closed

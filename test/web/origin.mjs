@@ -125,18 +125,19 @@ async function originTest(browser, daemon, origin, kind, options) {
         const there = origin.asked.slice(from);
         assert.ok(there.length && !there.some(url => /cmcd/i.test(url)), 'that server is told of its player');
 
+        // Shaka by itself has several under way, and begins anew when it changes the level: of those that
+        // overtake each other the session knows some without a decision. If the last one is overtaken, the
+        // session ends by its silence alone
+        const inOrder = kind !== 'shaka' || options.oneByOne;
         const h = await until(async () => {
             const s = await daemon.get(`/v1/sessions/${run.told[0].session}`);
-            return s.closed && s;
+            return (s.closed || (!inOrder && s.steps.length >= CHUNKS - 1)) && s;
         }, 'the end of the session');
-        assert.deepEqual([h.content_id, h.hinted, h.ladder_kbps, h.chunks, h.chunk_s, h.terminal],
+        assert.deepEqual([h.content_id, h.hinted, h.ladder_kbps, h.chunks, h.chunk_s, h.terminal || !inOrder],
             ['minute', false, LADDER, CHUNKS, 4, true]);
-        // Shaka by itself has several under way, and begins anew when it changes the level: of those that
-        // overtake each other the session knows some without a decision
         const chunks = h.steps.map(s => s.chunk), decided = h.steps.slice(1).map(s => s.decided_level);
-        const inOrder = kind !== 'shaka' || options.oneByOne;
         if (inOrder) assert.deepEqual(chunks, numbers(CHUNKS));
-        assert.deepEqual(numbers(CHUNKS).filter(n => !chunks.includes(n)), []);
+        assert.deepEqual(numbers(CHUNKS - !inOrder).filter(n => !chunks.includes(n)), []); // the last one may be open
         assert.ok(decided.every(level => level === CAP || (!inOrder && level < 0)), `${decided}`);
     });
 }
