@@ -16,8 +16,8 @@
  * Search: independent evolutions, each from random walks within the bounds. A trial changes a
  * tournament's winner: a window is raised, lowered or set, the whole is shifted in time, or a window
  * comes from another link. The result is brought back into the bounds and replaces the worst of the
- * population if it scores higher. Bringing back takes the mean of the largest minorant and the
- * smallest majorant of ln c that keep to the factor (McShane); it changes no link within the bounds.
+ * population if it scores higher. A link is brought back as the mean of the largest minorant and
+ * the smallest majorant of ln c that keep to the factor (McShane). Links within the bounds stay as they are.
  * Each evolution gives its worst link, so the links differ.
  *
  * Within the search O comes from an oracle with few nodes, which takes 3 ms instead of 60. Its plan is

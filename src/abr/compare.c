@@ -59,7 +59,7 @@ static void cell_add(struct compare_cell *k, double x, bool clipped)
     k->squares += x * x;
 }
 
-/* The comparisons that a session of this arm is part of: the control's are in all. */
+/* A session of an arm enters that arm's comparison, a session of the control enters all of them. */
 static void figure_add(struct compare *c, int arm, int network, int figure, double x)
 {
     int first = arm ? arm : 1, last = arm ? arm : c->cfg.arms - 1;

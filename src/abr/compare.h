@@ -20,13 +20,13 @@
  * shows later may follow from its arm. The mean of a stratum only removes variance.
  *
  * Guard rails. An arm is surely worse if the interval of its difference in stall_ratio or in startup lies
- * above the margin. Each of the two is wrong about an arm that is like the control with probability at
- * most COMPARE_ALPHA / 2 at a margin of 0, over all looks, less at a larger one.
+ * above the margin. For an arm that is like the control, each of the two is wrong with probability at most
+ * COMPARE_ALPHA / 2 over all looks, with a margin of 0. A larger margin makes it rarer.
  *
  * Flow of sessions, as CONSORT draws it:
  *
  *   assigned  = counted + again + fell_back
- *   again       their viewer had a session of this trial: the unit that was drawn is the viewer
+ *   again       their viewer already had a session of this trial; the unit of assignment is the viewer
  *   fell_back   their arm was stopped before they began
  *   counted   = running + empty (ended without a chunk) + analysed
  *
@@ -123,12 +123,12 @@ void compare_merge(struct compare *to, const struct compare *from);
 /* Arm minus control. network: 0 for all, else 1 + kind. */
 struct confseq_interval compare_diff(const struct compare *c, int arm, int network,
                                      enum compare_figure figure);
-/* About as many more analysed sessions of the arm and the control together until the interval leaves out
- * 0, if the difference is what it is now; 0: it does; INFINITY: not known. */
+/* Estimate of how many more analysed sessions, of arm and control together, make the interval exclude 0 if
+ * the difference stays as it is. 0: the interval excludes it already. INFINITY: not known. */
 double compare_needed(const struct compare *c, int arm, enum compare_figure figure);
 /* The figure by which the arm is surely worse than the control by more than the margin; -1: none. */
 int compare_worse(const struct compare *c, int arm);
-/* True if the sessions did not fall into the arms by their shares. *log_evidence: see confseq.h. */
+/* Sample ratio mismatch: true if the arms' numbers of sessions contradict the shares. See confseq.h. */
 bool compare_mismatch(double *log_evidence, const struct compare *c);
 
 uint64_t compare_running(const struct compare_arm *a);

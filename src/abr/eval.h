@@ -103,8 +103,8 @@ struct eval_session {
     uint64_t key;
     int chunks;        /* after which the viewer leaves; at most those of the video */
     const int *levels; /* (chunks) of the policy EVAL_RECORDED */
-    /* (chunks) the player knew the sizes of that chunk, and of no later one, as a daemon is told; NULL: it
-     * knows the video */
+    /* (chunks) whether the player knew the sizes of that chunk; it never knows later ones, like a daemon.
+     * NULL: it knows the whole video */
     const uint8_t *sized;
 };
 /* A policy that plays the levels that were played. */

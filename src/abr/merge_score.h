@@ -11,7 +11,7 @@
  *
  * The experts must not see the viewer's weights (FEAT_BLIND); otherwise they see those of the default
  * view. One play gives the scores of all profiles. The links are not those of the bundled folder (seed
- * 1), nor of serve/exam (seed 20).
+ * 1), nor of serve/learner/exam.h (seed 20).
  *
  * Measured: 56 points, 30 links, 4 profiles take 0.08 s on one core. No result depends on threads.
  *

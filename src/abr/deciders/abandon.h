@@ -1,9 +1,9 @@
 /* abandon.h - whether another level is better than the chunk that is being downloaded.
  *
- * Of a chunk at level k, b of S_k bytes have arrived in t seconds, so the link carries c = b / t. The
- * chunk at level j takes W_j / c more seconds. W_k = S_k - b; for other levels W_j = S_j, since what
- * arrived is discarded. B seconds of media are in the buffer, l is the level before, r(j | l) the
- * reward of a chunk at j after one at l (qoe.h), n the number of chunks after this one:
+ * A chunk at level k has S_k bytes, and b of them have arrived in t seconds. So the link carries
+ * c = b / t, and the chunk at level j takes W_j / c more seconds: W_k = S_k - b, and W_j = S_j for other
+ * levels, since what arrived is discarded. B is the media in the buffer [s], l the level before, n the
+ * number of chunks after this one, r(j | l) the reward of a chunk at j after one at l (qoe.h):
  *
  *   V(j) = r(j | l) - mu_wait max(0, W_j / c - B)
  *          + max_i [ r(i | j) + (n - 1) r(i | i) - mu_stall max(0, n chunk_s (R_i / c - 1) - A_j) ]
@@ -18,13 +18,13 @@
  *     below with fewer bytes to come than k (S_j < W_k). This corrects the first level
  *     (first_level.h) before anybody has seen it. The buffer is empty, so the whole wait counts. A
  *     viewer who prefers quality waits: in practice such viewers do not get what V promises for lower
- *     levels. With a ceiling of the start-up (qoe.h: startup_max_s) every viewer may fall if
- *     t + W_k / c exceeds it, and levels that start in time come before levels that do not.
+ *     levels. With a ceiling of the start-up (qoe.h: startup_max_s), lower levels count for every viewer
+ *     if t + W_k / c exceeds it, and levels that start in time come before levels that do not.
  *   - Any other chunk, when the rest would arrive too late (W_k / c > B): k and those lower levels,
  *     for viewers to whom nothing matters more than stalls (mu_stall at least as large as each other
  *     weight). Others gain nothing: a viewer who minds switches pays for one, and a viewer who wants
- *     quality waits for it. With a ceiling of stalls (stall_ratio_max) levels above 0 are left out
- *     whose chunk would outlast the buffer (S_j / c > B), as in guard.h.
+ *     quality waits for it. With a ceiling of stalls (stall_ratio_max), levels above 0 whose chunk
+ *     would outlast the buffer (S_j / c > B) are left out, as in guard.h.
  *
  * The rules were found on training traces (deploy/policy/README.md). A session that explores does not
  * ask, so the level that is fetched is the level that was drawn.

@@ -18,9 +18,9 @@
  *   hold         one chunk, then a level held, averaged over a learned forecast (hold.h)
  *   moe[:FILE]   the shipped policy, or the policy of a checkpoint; greedy
  *   ceiled:SPEC  SPEC under the ceilings of the profile (ceiled.h)
- * The settings of bba-2 to hold were searched for on training traces. A spec such as soda:beta=2+gamma=40
- * replaces them (settings.h).
- * `oracle` is no online algorithm; eval handles it (oracle.h).
+ * The algorithms from bba-2 to hold have settings, which were chosen on training traces. A spec such as
+ * soda:beta=2+gamma=40 replaces them (settings.h).
+ * `oracle` is not an online algorithm; eval handles it (oracle.h).
  *
  * One algo serves one stream of sessions and is reset between them. decide gets the view, and the
  * video when it is known in advance. Without the video (NULL) future chunks are estimated from the
@@ -61,8 +61,8 @@ struct algo_ctx {
     const char *policy_path; /* checkpoint behind plain "moe" */
 };
 
-/* True if the spec names an algorithm that keeps nothing from one decision to the next: one instance then
- * serves any sessions and threads at once, without reset. Whether its argument is right, algo_new says. */
+/* True if the spec names an algorithm that keeps no state between decisions: one instance then serves any
+ * number of sessions and threads at once, without reset. It does not check the argument; algo_new does. */
 bool algo_shared(const char *spec);
 
 int algo_new(struct algo *out, const char *spec, const struct algo_ctx *ctx,

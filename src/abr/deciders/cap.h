@@ -1,4 +1,4 @@
-/* cap.h - a cap on the bitrate: the ladder that a decision sees ends below it.
+/* cap.h - a cap on the bitrate: a decision sees only the levels up to it.
  *
  * A page or a player may forbid the upper levels of a ladder: a data saver, a small window, a limit of
  * the device. The view is cut to the allowed levels before anything decides, so the policy plans with

@@ -2,26 +2,26 @@
  *
  * The level with the largest expected value over nine equally likely links:
  *
- *   V(k) = E_c [ r(k) - mu_stall S_k / c + max_j ( r(j | k) + (n - 2) r(j | j) ) ]
+ *   V(k) = E_c [ r(k) - mu_wait S_k / c + max_j ( r(j | k) + (n - 2) r(j | j) ) ]
  *
  * S_k size of the chunk at level k, c the constant throughput of the link, r(j | k) reward of a
  * chunk at level j after one at level k (qoe.h), with its stall of chunk_s max(0, R_j / c - 1), n
- * chunks left (FIRST_LEVEL_LIVE_CHUNKS for a stream without end). The wait for the first picture
- * counts as a stall, as it does in training. A viewer who minds switches pays for the climb from k,
- * so the lowest level is an expensive first level for such a viewer.
+ * chunks left (FIRST_LEVEL_LIVE_CHUNKS for a stream without end). mu_wait, the weight of the wait for the
+ * first picture, is mu_start in points, else mu_stall. A viewer who minds switches pays for the climb
+ * from k, so the lowest level is an expensive first level for such a viewer.
  *
- * Links: the middles of the ninths of a log-normal distribution. Its median is 0.45 of R, the
- * ladder's top rate, since ladders are made for the links of their viewers; the logarithm has deviation 1.
- * Viewers of tall ladders are not all on fast links, so R is at most 4.3 Mbit/s.
- * Both were chosen on training traces: test/bench/bench_start.c plays sessions from each level.
+ * Links: the middles of the ninths of a log-normal distribution. Its median is 0.45 times the ladder's top
+ * rate, since ladders are made for the links of their viewers. The top rate counts as at most 4.3 Mbit/s,
+ * since viewers of tall ladders are not all on fast links. The logarithm has deviation 1. Median and
+ * deviation were chosen on training traces: test/bench/bench_start.c plays sessions from each level.
  *
- * A profile may have a ceiling of the wait for the first picture (qoe.h: startup_max_s). Then levels are
- * withheld whose chunk would take longer on a link as slow as the slowest tenth: view.h's start_kbps, or
- * 0.09 of the top rate R, and sqrt(0.09 R * 1 Mbit/s) for ladders beyond 11 Mbit/s, whose viewers
- * are not all on fast links. In points the wait costs mu_start.
+ * A profile may have a ceiling of the wait for the first picture (qoe.h: startup_max_s). Then levels whose
+ * chunk would take longer on a slow link are withheld. That link has start_kbps (view.h) if it is known.
+ * Else it has x = 0.09 times the top rate, or sqrt(x * 1 Mbit/s) if x is above 1 Mbit/s. About one link in
+ * ten is slower.
  *
- * A policy sees nothing of the link here either. It learns one answer for all its training, mostly
- * 3G links and videos of three minutes. A session that explores begins with a level that the policy
+ * A policy knows nothing of the link here either. It learns one answer for all links of its training,
+ * mostly 3G and videos of three minutes. A session that explores begins with a level that the policy
  * draws, so that a daemon can learn what the links of its viewers are like.
  *
  * Threads: pure functions. */

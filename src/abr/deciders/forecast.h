@@ -4,8 +4,8 @@
  *
  *   ln(c / m) of the next chunk, and of the ten chunks from it on (their bytes over their time)
  *
- * FORECAST_QUANTILES quantiles each, at the middle of the shares forecast_share: fine where links fail,
- * since stalls are decided there. The network has two hidden layers of ReLU. It sees the last 8
+ * Each ratio has FORECAST_QUANTILES quantiles, at the middles of the shares forecast_share. The lowest shares
+ * are small, since stalls are decided there. The network has two hidden layers of ReLU. It sees the last 8
  * throughputs as ln(c_i / m), their download times as ln(d_i + 0.05), which of them exist, the deviation
  * s of the logarithms (more after fewer chunks, forecast.c) and ln(chunk_s). So it does not depend on
  * the link's rate. Quantiles are sorted by a running maximum.

@@ -6,7 +6,7 @@
  * lowest level. Of a ladder of more than 12 levels the policy sees a window (window.h). Levels beyond those
  * of the training are not chosen.
  *
- * The checkpoint of a profile with added experts (learn/growth_ckpt.h) is played with these experts;
+ * The checkpoint of a profile with added experts (learn/ckpt.h) is played with these experts;
  * it reads the full observation.
  *
  * Errors: those of ckpt.h, and ERR_INVALID when the network does not fit the layout.

@@ -17,10 +17,10 @@
  * Rewards are those of abr/emulator/qoe.h, divided by the sum of the weights. Each part of a reward
  * is rounded to a multiple of 2^-20: quality, change, stall, and the rest. The rest is the pamoe
  * utility's penalty of low rates, which no weight scales, and in points the difference between a rise
- * and a fall. The plan takes the next chunk's points for all its chunks. Downloads are limited to 1e6 s. So every sum is exact in any
- * order. Plans with the same steps at other times have equal sums. Among the plans with the highest
- * sum, the search takes the lexicographically first one (lowest first level, then
- * lowest second level, ...).
+ * and a fall. Downloads are limited to 1e6 s. So every sum is exact in any order, and plans with the same
+ * steps at other times have equal sums. Among the plans with the highest sum, the search takes the
+ * lexicographically first one (lowest first level, then lowest second level, ...). The next chunk's points
+ * count for all chunks of the plan.
  *
  * The search is depth-first with branch and bound. It finds exactly what a search of all levels^H
  * plans finds. The bound limits the reward (rest) that j more chunks can get from buffer b. Since

@@ -70,7 +70,7 @@ struct oracle_from {
 /* Before chunk 0. */
 void oracle_begin(struct oracle_from *f, const struct emu_world *world, int start_row);
 /* The emulator fetched a chunk, with so many requests (2: one copy was abandoned). The buffer is that
- * before the chunk. f->emu is the caller's to step. */
+ * before the chunk. The caller steps f->emu. */
 void oracle_pass(struct oracle_from *f, int requests, double buffer_before_s,
                  const struct emu_result *r);
 

@@ -10,7 +10,7 @@
  * at k (qoe.h). n_i and l_i are `factor` exp(- margin) times the quantiles i of forecast.h, for the next
  * chunk and for later ones (margin: view.h). They are taken together: a link that disappoints now
  * disappoints later, too. The held level is chosen per quantile, as the player will know more after this
- * chunk. z(m) is its stall over T chunks on a link that carries l, with e = chunk_s R_m / l:
+ * chunk. z(m) is the stall of level m over T chunks on a link that carries l, with e = chunk_s R_m / l:
  *   z(m) = max(0, late(m) - b),   late(m) = e, or T e - (T - 1) chunk_s beyond chunk_s
  *
  * c_i is `caution` for the lowest PLAN_POOR quantiles, since a player leaves the level when the link
@@ -20,8 +20,8 @@
  * is used up, in addition to a stall. X follows the spread s of the forecast:
  *   y(m) = max(0, late(m) - b + X),   X = min(low_s s sqrt(chunk_s), limit / PLAN_LOW_PART)
  *
- * A link often carries more than level m and less than m + 1. So the held level may also be both in turn:
- * m + 1 for the share x of the chunks that uses up the buffer without a stall, for one change of level
+ * A link often carries more than level m and less than m + 1. So a plan may also hold both in turn: m + 1 for
+ * the share x of the chunks that uses up the buffer without a stall. This costs one change of level:
  *   (1 - x) [value of m] + x [value of m + 1] - change - mu_stall low X,   0 < x < 1,
  *   x = (b - late(m)) / (late(m + 1) - late(m))
  * where no value has a stall, and `change` is the smaller penalty of a rise and of a fall between the two.

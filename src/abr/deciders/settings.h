@@ -1,9 +1,9 @@
 /* settings.h - the numbers of a classical algorithm: one set per kind of viewer, found by search.
  *
- * An algorithm keeps a table of sets, in the order of qoe_profiles. A viewer gets the set of the
- * built-in profile with the same unit (points or Mbit/s) and the nearest weights: L1 distance of the
- * weights divided by their sum, in points of the weights relative to `standard`. In a spec such as "soda:beta=2+gamma=40" the numbers after the colon
- * replace those of all sets. test/score/rivals.mjs searches with it.
+ * An algorithm keeps a table of sets, in the order of qoe_profiles. A viewer gets the set of the built-in
+ * profile with the same unit (points or Mbit/s) and the nearest weights of quality, switches and stalls: L1
+ * distance after division by their sum. In points, weights are relative to `standard`. The numbers in a spec
+ * such as "soda:beta=2+gamma=40" replace those of all sets. test/score/rivals.mjs searches with such specs.
  *
  * Errors: as field_read; the err's field is the setting's name.
  * Threads: pure functions. */

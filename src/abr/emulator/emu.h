@@ -80,7 +80,7 @@ struct emu_result {
  * 1 .. n-1 in training. */
 void emu_start(struct emu *m, const struct emu_world *world, int start_row);
 
-/* Fetches the next chunk at `level`. noise multiplies the delay (1 = none). Behind the last chunk the
+/* Fetches the next chunk at `level`. noise multiplies the delay (1 = none). After the last chunk the
  * video starts again with an empty buffer, at the same place of the trace. Always returns, since every
  * trace has some throughput (trace_check). */
 void emu_step(struct emu *m, int level, double noise, struct emu_result *out);

@@ -76,8 +76,8 @@ struct qoe_parts {
 };
 
 extern const struct qoe_profile qoe_profiles[QOE_PROFILES];
-/* The papers' part of it, in their order: documentary {1,6,1}, live {1,1,6}, news {6,1,1}, pensieve
- * {1,1,4.3}; all linear. */
+/* The last QOE_PAPERS of them, those of the papers: documentary {1,6,1}, live {1,1,6}, news {6,1,1},
+ * pensieve {1,1,4.3}; all linear. */
 extern const struct qoe_profile *const qoe_papers;
 
 /* NULL when no built-in profile has that name. */

@@ -46,7 +46,7 @@ struct view {
         [VIEW_LEVELS];  /* quality of this chunk at each level, 0 .. 100 (quality.h) */
     double last_points; /* of chunk - 1, as it was fetched; with last_level >= 0 */
     struct qoe qoe;     /* what the viewer values */
-    /* What a daemon or page has seen of other sessions; 0: nothing, as shipped. */
+    /* What a daemon or page has seen of this session and others; 0: nothing, as shipped. */
     double stalled_s,
         played_s;  /* of the session so far: stalls, without the start, and media */
     double margin; /* by which forecasts are lowered, a logarithm (deciders/caution.h) */

@@ -147,7 +147,7 @@ static void refuse_doctype(void *ctx, const char *name, const char *system,
 
 static void mpd_tree_free(struct mpd_node *root)
 {
-    /* a child is hung out before its parent goes, so that no depth is too deep */
+    /* without recursion: children are detached and freed first, so any depth is safe */
     struct mpd_node *at = root;
     while (at) {
         struct mpd_node *next = at->children;
@@ -432,7 +432,7 @@ static int read_fixed(struct mpd *m, const struct mpd_chain *c, const char *elem
     return 0;
 }
 
-/* The media's clock: its units of 1 / timescale s, and its value at the Period's begin. */
+/* The media's clock: its units of 1 / timescale s, and its value at the Period's start. */
 static int mpd_read_clock(int64_t *timescale, int64_t *offset, const struct mpd_chain *c,
                           const char *element, const char *name, struct err *e)
 {
@@ -558,7 +558,7 @@ static int read_init(struct segments *out, int level, const struct stream *s,
     char media[SEGMENTS_URL], url[SEGMENTS_URL];
     if (!expand(media, s, template, s->start_number, 0) ||
         !segments_join(url, s->base, media))
-        return 0; /* only who reads the media needs it */
+        return 0; /* needed only to read the media */
     return segments_keep(out, &out->level[level].init, url, e);
 }
 
@@ -645,7 +645,7 @@ static bool is_alone(const struct mpd_chain *c)
 }
 
 /* Adds the segments of a Period, since several Periods may be parts of one file. The file's clock is
- * from_s at the Period's begin. A segment that the Period's begin or end cuts belongs to the Period
+ * from_s at the Period's start. A segment that the Period's start or end cuts belongs to the Period
  * that holds its middle. */
 static int add_indexed(struct segments *out, int level, const struct sidx_entry *entries,
                        int n, double from_s, double total_s, const char *url,

@@ -276,7 +276,7 @@ bool segments_join(char out[SEGMENTS_URL], const char *base, const char *ref)
     char path[SEGMENTS_URL];
     if (!merge(path, relative ? &b : &nothing, &r)) return false;
     remove_dot_segments(path);
-    /* what was no scheme does not become one */
+    /* "./" keeps a first segment such as "a:b" from being read as a scheme */
     bool guard =
         !scheme->scheme_len && !authority->authority_len && segments_cut(path).scheme_len;
     return snprintf(out, SEGMENTS_URL, "%.*s%.*s%s%s%.*s%s", scheme->scheme_len,

@@ -11,9 +11,9 @@
  *     (VIDEO_TABLE) is read as that file. Our own keys are optional: heights (levels), level_quality
  *     (levels), quality (segments, levels).
  *   - DASH MPD: one AdaptationSet of video of each Period, the first one unless cfg.set names another,
- *     with SegmentTemplate (duration or SegmentTimeline), SegmentList, or SegmentBase. The index box of SegmentBase is read from the
- *     file (sidx.h); a Period gets the segments within it. Periods follow each other and must have
- *     one ladder. A document type declaration is refused before any of its entities is read.
+ *     with SegmentTemplate (duration or SegmentTimeline), SegmentList, or SegmentBase, whose index box is
+ *     read from the file (sidx.h); a Period gets the segments within it. Periods follow each other and must
+ *     have one ladder. A document type declaration is refused before any of its entities is read.
  *   - HLS: a master playlist (RFC 8216) and the media playlists that it names. The ladder is
  *     AVERAGE-BANDWIDTH when every variant states it, else BANDWIDTH. Of variants with the same
  *     BANDWIDTH, AVERAGE-BANDWIDTH, RESOLUTION and CODECS the first is taken. Variants of another codec
@@ -102,9 +102,9 @@ int video_save(const struct video *v, const char *dir, struct err *e)
 /* Writes dir/video_quality_0, _1, ... for video_load_quality, and makes the folder when it is missing. */
 int video_save_quality(const struct video *v, const char *dir, struct err *e)
     __attribute__((warn_unused_result));
-/* The MPD in text, which v is of, with the quality of each level in its Representations. Attributes of
- * quality that it has are replaced. Owned; NULL on failure: ERR_INVALID for several Periods or for levels
- * that are not those of v. */
+/* Adds the quality of each level to the Representations of the MPD `text`, from which v was read, and
+ * replaces quality attributes that are there. Returns the new text, owned; NULL on failure: ERR_INVALID for
+ * several Periods or for levels that are not those of v. */
 char *mpd_rate_video(const char *text, size_t len, const char *name,
                      const struct video *v, struct err *e);
 /* cfg may be NULL. */

@@ -7,8 +7,8 @@
  *   D_t = V(s_t) + rho_t (r_t + D_(t+1) - Q(s_t, a_t)),   V(s) = sum over levels of p(a | s) Q(s, a)
  *
  * and the estimate of a session of n chunks is D_0 / n. It is doubly robust (Jiang, Li, ICML 2016, Eq. 10,
- * without discount): right if the probabilities are, whatever Q is, and Q removes variance. Differs: rho is
- * clipped, which moves the estimate towards Q where p / m is above the clip.
+ * without discount): unbiased if the probabilities are right, whatever Q is. Q reduces variance. Differs: rho
+ * is clipped, which moves the estimate towards Q where p / m is above the clip.
  *
  * Q is a simple model: the reward of the level, less what the wait would cost if the chunk came at the harmonic
  * mean of the last OFF_POLICY_HARMONIC throughputs, and the mean reward of the sessions for each later chunk.
@@ -54,8 +54,8 @@ struct off_policy {
     char why[96];               /* of no estimate; "": there is one */
 };
 
-/* Of sessions (n) that explored; others are skipped. The policy must keep nothing from chunk to chunk; of a
- * network it is its best level, as the daemon takes it in service. */
+/* Estimates from the sessions (n) that explored; others are skipped. The policy must keep no state between
+ * chunks. A network takes its best level, as in service. */
 int off_policy_run(struct off_policy *out, const char *policy, const struct algo_ctx *ctx,
                    const struct recorded *sessions, int n, struct err *e)
     __attribute__((warn_unused_result));

@@ -2,28 +2,28 @@
  *
  * Time. A player with b seconds in its buffer at the request of a chunk of L seconds, and b' at the next
  * request, has meanwhile played b + L - b' and waited `stall` seconds. So the next request came
- * max(download, b + L - b' + stall) after this one. Wall clocks are not used: they include pauses, in
- * which an emulated player does not pause either.
+ * max(download, b + L - b' + stall) after this one. Wall clocks are not used: they include pauses,
+ * and an emulated player never pauses.
  *
  * Link. During a download the link carried bytes / (download - rtt), divided by the emulator's payload,
  * since a trace holds what the link carries in all (emu.h). Between two downloads it was idle, and
- * nothing was measured. Each idle moment gets the throughput of the download that is nearest in time: the
- * first half of a gap that of the download before, the second half that of the download behind. So no rate
- * appears that was not measured, and outages stay as long as they were seen to be. When a replay needs
- * more time than the session took, the link begins again.
+ * nothing was measured. The first half of such a gap gets the throughput of the download before it, the
+ * second half that of the download after it. So every rate in the link was measured, and outages are as
+ * long as they were observed. When a replay needs more time than the session took, the link begins again.
  *
  * A policy is told the sizes that the player had reported, not those that were filled in, and none of later
  * chunks.
  *
- * What a replay cannot see: what the daemon has learned of links and stalls (deciders/caution.h), throughput that would have been another with other levels, a viewer who would
- * have left at another time, requests of other programs. replay_bias.h measures what follows from it.
+ * A replay cannot see what the daemon has learned of links and stalls (deciders/caution.h), how other levels
+ * would have changed the throughput or the viewer's time of leaving, and requests of other programs.
+ * replay_bias.h measures the bias that follows.
  *
  * Round trips are part of the measured downloads. They are not reported, so rtt is an assumption. It is
  * charged apart, at most 0.9 of a download: the level that was played takes as long as it took, others
  * take the round trip and their own bytes.
  *
  * Video. Sizes are those that the player reported for the levels of the next chunk. A size that is not
- * known is the bitrate's, times what the fetched chunk had over its own bitrate. Behind the last chunk that
+ * known is the bitrate's, times what the fetched chunk had over its own bitrate. After the last chunk that
  * was played, sizes are those of the bitrates, for policies that look ahead: up to the video's end, or 60
  * chunks of a live stream. A replay ends where the viewer left.
  *

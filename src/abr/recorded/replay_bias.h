@@ -11,12 +11,12 @@
  * its own sessions only: predicted = mean over the control's sessions of p_arm,i - y_i. The same, with the
  * signs changed, if the arm is. If both are, there is no prediction.
  *
- * A prediction is wrong by what a replay cannot see (recorded.h). Nobody knows that of an arm that never
- * ran, but it is measured for those that did.
+ * A prediction misses what a replay cannot see (recorded.h). For an arm that ran, this error is measured.
+ * For an arm that never ran, it is unknown.
  *
  * Intervals, 95 %: all three are sums of one share per session, x_i. Arms are strata of sizes n_k, so the
- * variance of a sum is sum_k n_k var_k(x), and that of the bias knows that both figures are of the same
- * sessions. Student's quantile with the smaller arm's n - 1. They hold at one look, unlike those of
+ * variance of a sum is sum_k n_k var_k(x). For the bias, x_i is the difference of the two shares, because
+ * both figures are of the same sessions. Student's quantile with the smaller arm's n - 1. They hold at one look, unlike those of
  * compare.h. The caller clips values as compare.h does.
  *
  * Errors: ERR_MEMORY. Threads: pure functions. */
@@ -47,8 +47,8 @@ struct replay_bias {
 int replay_bias(struct replay_bias *out, const struct replay_bias_in *in, int arm,
                 struct err *e) __attribute__((warn_unused_result));
 
-/* The bias to print beside a prediction for an arm that has not run: of those that ran (n), the one that
- * is largest, from the lowest lo to the highest hi. known = false: none is known. */
+/* The bias to print next to the prediction for an arm that has not run: the largest of the arms that ran (n),
+ * with an interval from the lowest lo to the highest hi. known = false: none is known. */
 struct replay_bias replay_bias_worst(const struct replay_bias *of, int n);
 
 /* A value within the bounds of its figure (compare.h). */

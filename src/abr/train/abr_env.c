@@ -164,7 +164,7 @@ static struct qoe choose_profile(struct abr_env *m)
     return m->cfg->profiles[s->tag];
 }
 
-/* A shorter video. Sizes differ from chunk to chunk, so its begin differs, too. */
+/* Chunks that a shorter video leaves out at its start. So the sizes of its first chunks vary, too. */
 static int draw_skip(struct abr_env *m)
 {
     int chunks = m->worlds->videos[m->s.video]->chunks;
@@ -179,8 +179,8 @@ static int draw_ladder(struct abr_env *m)
     return 1 + (int)rng_below(&m->s.rng, (uint32_t)m->worlds->n_videos - 1);
 }
 
-/* A link on which there is something to decide: it nearly carries the lowest level, and not ten times
- * all. */
+/* A link on which there is something to decide: it carries nearly the lowest level or more, and not far
+ * more than the top level. */
 static bool suits(const struct video *v, double mbps)
 {
     double top_mbps = v->ladder_kbps[v->levels - 1] / 1e3;

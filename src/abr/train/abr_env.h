@@ -49,8 +49,8 @@ struct abr_env_cfg {
     double custom; /* drawn weights */
     double points; /* of those: in points, relative weights within 1/4 .. 4 */
     double
-        simplex; /* of the others: uniform on the simplex; the others are near a profile's
-                       * weights, a third of them with another utility */
+        simplex; /* of those in Mbit/s: uniform on the simplex; the rest is near a profile's
+                       * weights, a third of that with another utility */
     double ladders; /* drawn video, with the link scaled to fit it */
     double players; /* drawn buffer limit and RTT */
     double stretch; /* a link faster or slower than its trace, by 0.6 .. 1.6 */
@@ -61,7 +61,7 @@ struct abr_env_cfg {
     double
         choose_first; /* the policy chooses chunk 0; else it is fetched at first_level */
     int first_level;  /* -1: drawn */
-    double start; /* of the others: chunk 0 is fetched at the level of first_level.h */
+    double start; /* without choose_first: chunk 0 has the level of first_level.h */
     /* with buffers of up to 12 s a stall costs 1 + caution times the viewer's weight, since such a
      * player cannot make up for it */
     double caution;

@@ -1,9 +1,9 @@
 /* forecast_fit.h - fits the correction of the forecast (deciders/forecast_own.h) to examples.
  *
  * An example is a session's history and what came after it: the throughput of the next chunk, and that of the
- * FORECAST_FIT_LATER chunks from it on. With r the correction of quantile q, and d the logarithm of what came
- * minus the uncorrected forecast of that quantile, own examples have the pinball loss. Known ones hold the
- * forecast as it is (Huber 1964), with D = FORECAST_FIT_FREE:
+ * FORECAST_FIT_LATER chunks from it on. Let r be the correction of quantile q, and d the logarithm of what came
+ * minus the uncorrected forecast of q. Examples of own viewers have the pinball loss. Known examples hold r
+ * near 0 by the loss of Huber (1964), with D = FORECAST_FIT_FREE:
  *
  *   own     sum over quantiles of q (d - r) if d > r, else (1 - q) (r - d)
  *   known   anchor sum over quantiles of |r| - D / 2, or r^2 / (2 D) where |r| < D
