@@ -73,8 +73,8 @@ struct confseq_interval {
 };
 struct confseq_interval confseq_at(const struct confseq *c, double alpha);
 
-/* About as many units in all, of both groups, until the interval is as narrow as +-width, if the variance
- * stays; INFINITY: never, or not known. */
+/* Estimate of the total number of units, of both groups, at which the interval is as narrow as +-width if
+ * the variance stays; INFINITY: never, or not known. */
 double confseq_units(const struct confseq *c, double width, double alpha);
 
 /* Units of both groups that a single look needs, to leave out 0 at the level 0.05 with probability 0.8 when

@@ -25,7 +25,7 @@ int buffer_steps(const struct buffer *b);
  * the number of sources that were bounded. */
 int buffer_weigh(struct buffer *b, int most);
 /* After buffer_weigh: the source with the largest weighted sum of squared advantages, of those with at
- * most half of the steps; 0: none. Its steps, with weight 0: */
+ * most half of the steps; 0: none. buffer_exclude gives the steps of a source the weight 0. */
 uint64_t buffer_suspect(const struct buffer *b);
 void buffer_exclude(struct buffer *b, uint64_t source);
 /* Room for the rows of buffer_join. */

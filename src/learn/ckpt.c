@@ -55,7 +55,7 @@ const char *ckpt_meta_get(const struct ckpt_meta *m, const char *key)
     return NULL;
 }
 
-/* Nothing when all are idle, so that most files say nothing of it. */
+/* Adds nothing when all experts are idle, as in most files. */
 static int add_busy(json_t *meta, const char *key, uint64_t busy, struct err *e)
 {
     char text[24];
@@ -143,8 +143,8 @@ static int added_count(const struct norga_cfg *c)
     return 3 + 2 * (c->layers + 1) * c->experts;
 }
 
-/* Those of one network's added experts, from t on; g NULL: names and shapes alone. Returns their
- * number. */
+/* Lists the tensors of one network's added experts, from t on; g NULL: names and shapes alone. Returns
+ * their number. */
 static int list_added(struct safetensors_tensor *t, const char *who,
                       const struct norga_cfg *c, const struct norga *g)
 {
@@ -357,7 +357,7 @@ static int need_cfg(struct policy_cfg *out, const struct safetensors *f, bool ad
     return rc;
 }
 
-/* Files that do not say have no busy experts. Somebody has to be idle. */
+/* A file without the key has no busy experts. At least one expert must be idle. */
 static int need_busy(struct mix *m, const struct safetensors *f, const char *key,
                      struct err *e)
 {
@@ -455,8 +455,8 @@ static int read_policy(struct policy **out, const struct safetensors *f, bool ad
     return rc;
 }
 
-/* What else a reader may want, NULL for what it does not: the caller's metadata, and the trainer's
- * bytes. All of it, or nothing is written. */
+/* Reads the caller's metadata and the trainer's bytes; NULL: not wanted. Writes all of the results, or none
+ * of them. */
 static int need_rest(struct ckpt_meta *meta, void **extra, size_t *extra_n,
                      const struct safetensors *f, struct err *e)
 {

@@ -9,7 +9,7 @@
  * Source: Hawkins, "Self-starting CUSUM charts for location and scale", 1987: mean and deviation are
  * those of the series so far, so no earlier data are needed. The normal score: Wallace, 1959. It is
  * one-sided: it detects a sudden rise of the critic's error, whether the links became better or worse.
- * In the logarithm the series is closer to normal, and a scale of the rewards is a shift.
+ * The logarithm makes the series closer to normal, and turns a factor of the rewards into a constant.
  *
  * False alarms: for independent normal x, the mean number of batches to an alarm is, by Siegmund's
  * approximation, (exp(2 k b) - 2 k b - 1) / (2 k^2) with b = h + 1.166: 338 for k = 0.5, h = 4; 938 for

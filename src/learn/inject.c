@@ -4,8 +4,7 @@
 
 #include <math.h>
 
-/* Where the tail begins and the area of each layer, for 128 layers (the paper's values).
- */
+/* where the tail begins, and the area of each layer, for 128 layers (the paper's values) */
 static const double TAIL = 3.442619855899;
 static const double AREA = 9.91256303526217e-3;
 

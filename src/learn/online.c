@@ -95,8 +95,8 @@ static void set_busy(struct online *o)
     o->stats.critic_busy = o->policy->critic->busy;
 }
 
-/* Experts that the start policy has busy, without a known end: disabled for `quarantine` updates, as
- * long as another expert is idle. */
+/* Disables experts that are busy in the start policy for `quarantine` updates, as their end is not known.
+ * At least one expert stays idle. */
 static void keep_disabled(struct online *o, uint64_t actor, uint64_t critic)
 {
     uint64_t busy[2] = {[PPO_ACTOR] = actor, [PPO_CRITIC] = critic};
@@ -350,7 +350,7 @@ static void count_down_disabled(struct online *o)
             if (o->disabled[w][k] > 0) o->disabled[w][k]--;
 }
 
-/* Weights that are not published raise no bar: it could not be met again. */
+/* The bars go back with the weights: no later update might reach those of weights that were dropped. */
 static struct kept_bars bars_get(const struct online *o)
 {
     return (struct kept_bars){o->bars, o->stats.check_best};
@@ -425,7 +425,7 @@ static int online_publish(struct online *o)
     return 1;
 }
 
-/* The champion lost its place to the weights that learning began with. */
+/* The champion is no longer accepted: `home` replaces it, in learning and in service. */
 static int online_go_home(struct online *o)
 {
     uint64_t version = o->policy->version;
@@ -475,7 +475,7 @@ static int online_decide(struct online *o)
     return ERR_NUMERIC;
 }
 
-/* One update with the weights that the steps have now. ERR_NUMERIC: rolled back. */
+/* One update with the current sample weights of the steps. ERR_NUMERIC: rolled back. */
 static int online_try(struct online *o, const struct ppo_batch *batch)
 {
     uint64_t quarantines = o->stats.quarantines;

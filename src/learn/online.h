@@ -9,7 +9,7 @@
  * the result is not finite, or if its `check` score is below the best kept score by more than
  * `tolerance` (a share of its size). The steps of the batch are lost. Only a detected shift stays
  * detected; otherwise the gates that it resets would stay latched as long as the shift makes updates
- * fail. Weights that the judge refuses, or holds in vain, raise no bar.
+ * fail. Weights that the judge refuses, or that are held and never published, raise no bar.
  *
  * Clients may send false data. Three rules limit the effect of a client. Its trajectories beyond
  * client_max steps in one batch are refused and counted. Advantages are cut at `sigmas` robust

@@ -238,7 +238,7 @@ static bool is_tied(const struct ppo_net *l, const struct ppo_cfg *cfg)
     return cfg->tied_heads && l->net->cfg.experts > 1;
 }
 
-/* Every step moves them, as it does the router, so they share its count. */
+/* Every step moves the tied heads and the router, so they share one count of steps. */
 static void step_tied_heads(struct ppo_net *l, const struct adam_cfg *cfg, float scale)
 {
     struct mix_range r = ppo_net_head_of(&l->net->cfg, 0);
@@ -276,7 +276,7 @@ static void blame_gradients(struct ppo_net *l)
     }
 }
 
-/* A router that rests is not stepped; tied heads go on counting with it. */
+/* A router that does not learn is not stepped. Its count, which tied heads share, goes on with them. */
 static void step_router(struct ppo_net *l, const struct ppo_cfg *cfg, bool still,
                         const struct adam_cfg *adam, float scale)
 {
@@ -597,7 +597,7 @@ struct actor_sums {
     double loss, entropy, kl, clipped, ratio_error;
 };
 
-/* fmax and fmin are calls for the sake of NaN; here one shows in the loss either way */
+/* fmax and fmin are function calls because of NaN; here a NaN shows in the loss in any case */
 static double ppo_larger(double a, double b)
 {
     return a > b ? a : b;
@@ -855,8 +855,8 @@ static double variance(const float *x, int n)
     return fmax(square / n - mean * mean, 0.0);
 }
 
-/* Variance of what the critic is to explain; of added experts the returns, though they learn what
- * the mixture leaves of them. */
+/* Variance of the critic's targets. With added experts it is that of the returns, although they learn only
+ * what the mixture leaves unexplained. */
 static double target_variance(const struct ppo *p, int which)
 {
     int n = p->batch->n;

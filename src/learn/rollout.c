@@ -550,7 +550,7 @@ static void rollout_values(float *out, const struct rollout *r, struct block *b,
     }
 }
 
-/* The same of observations, beside which the privileged critic wants the privileged ones. */
+/* The same for observations; the privileged critic also gets the privileged ones. */
 static void values_of(float *out, const struct rollout *r, struct block *b,
                       const float *obs, const float *priv, const int *tag, int rows,
                       struct rng *rng)
@@ -595,7 +595,7 @@ static void subtract_values(struct rollout *r, int first, int envs)
             r->q[i * actions + a] -= r->value[i];
 }
 
-/* What the teachers would have done, many rows at a time: they do not change on the way. */
+/* The teachers' probabilities, for many rows at a time, since teachers do not change during a rollout. */
 static void show_block(struct rollout *r, struct block *b, int first, int envs)
 {
     size_t row = (size_t)first * (size_t)r->cfg.steps;

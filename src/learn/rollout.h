@@ -11,7 +11,7 @@
  * (env.h: peek), or of cfg.branch steps: then each tried action is followed by the policy's best actions in
  * a copy of the environment, with the same random draws for all of them,
  *   q(s,a) = sum_{h < branch} gamma^h r_h + gamma^branch V(s_branch) - V(s)
- * An action that is tried alone is not followed: it has no other to be compared with.
+ * If only one action is tried, it is not followed, since there is nothing to compare it with.
  * The luck that all actions share cancels. q replaces the lambda-return.
  * cfg.teachers adds the teachers' probabilities in the visited states (ppo.h: shown). cfg.advice adds
  * the environment's advice: the advised action gets this probability, the others share the rest.

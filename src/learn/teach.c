@@ -56,7 +56,7 @@ void teach_ws_free(struct teach_ws *ws)
     free(ws);
 }
 
-/* Who teaches a tag: those of it, or else those of everything. */
+/* A tag is taught by its own teachers; without any, by the teachers of all tags. */
 static int tag_taught(const struct teachers *t, int tag)
 {
     for (int k = 0; k < t->n; k++)
@@ -64,7 +64,7 @@ static int tag_taught(const struct teachers *t, int tag)
     return TEACH_ALL;
 }
 
-/* The rows that are teacher k's, and their observations and masks side by side. */
+/* Collects the rows that teacher k teaches, with their observations and masks. */
 static int teach_gather(struct teach_ws *ws, const struct teachers *t, int k,
                         const float *obs, const uint32_t *mask, const int *tag, int n)
 {

@@ -30,7 +30,7 @@ static uint64_t train_stream(const struct train_cfg *cfg, int which)
     return rng_u64_at(cfg->seed, (uint64_t)which, 0);
 }
 
-/* The number of privileged floats and of tags is the environment's to say. */
+/* The environment determines the numbers of privileged floats and of tags. */
 static struct priv_critic *train_priv_critic(const struct train_cfg *cfg,
                                              const struct env_spec *spec, struct err *e)
 {
@@ -122,7 +122,7 @@ static double scheduled(const struct train *t, double from, double to)
     return from;
 }
 
-/* A latched gate's router noise is none. */
+/* A latched gate gets no router noise. */
 static void rest_with_the_gates(struct train *t)
 {
     double z = t->cfg.rollout.router_noise;
@@ -197,7 +197,7 @@ int train_iterate(struct train *t, struct train_row *row)
     return rc;
 }
 
-/* What must agree before the rest of a state is believed. */
+/* What must match before the rest of a state is read. */
 struct state_head {
     char magic[8];
     int64_t iteration, steps;
