@@ -2,9 +2,9 @@
  *
  * The core is serve/session, serve/store, serve/learner and serve/http: sessions, decisions, rewards,
  * profiles, the store, the learner, requests. Features that not every installation needs are parts:
- * viewers without a hint (hintless), profiles with added experts (added), several nodes (cluster), and
- * players without a plugin (players). serve/parts.c lists the parts of a build; `make WITHOUT=NAME`
- * omits one. No file of the core includes a header of a part.
+ * viewers without a hint (hintless), profiles with added experts (added), trials (trial), several nodes
+ * (cluster), and players without a plugin (players). serve/parts.c lists the parts of a build;
+ * `make WITHOUT=NAME` omits one. No file of the core includes a header of a part.
  *
  * The core calls the members below in the order of the table. NULL members are skipped. `self` is set
  * by open; without an open it is NULL. A part reaches the core through session/core.h, and another part
@@ -82,8 +82,8 @@ struct part {
     /* The same for a session in the store, at the start. */
     void (*assigned)(void *self, struct track_row *row);
     void (*opened)(void *self, const struct track_row *row);
-    /* A question got a new answer. Not called, like chunk, for a session that nothing learns from
-     * (row.apart). */
+    /* A question got a new answer. Neither asked nor chunk is called for a session that nothing learns
+     * from (row.apart). */
     void (*asked)(void *self, void *desk, const struct session_asked *a);
     /* A chunk of a session without a hint has its outcome. */
     void (*chunk)(void *self, const struct track_row *row, const struct step *step);

@@ -1,15 +1,15 @@
 /* admit.h - rate limits of clients.
  *
- * Three limits, each a token bucket (quota.h) of ADMIT_BURST_S seconds, for sessions that are opened of
- * ADMIT_OPEN_BURST_S; 0 is no limit:
+ * Three limits, each a token bucket (quota.h) of ADMIT_BURST_S seconds (open_rate: ADMIT_OPEN_BURST_S);
+ * 0 is no limit:
  *   address_rate  requests per second of one client address;
  *   open_rate     sessions per second that one address may open. The address can hold at most
  *                 session-ttl times this in the session table;
  *   session_rate  questions and reports per second of one session.
  * address_connections limits the connections of one address. It counts the peer of a connection, so a
  * trusted proxy is exempt; its clients are limited by the rates above and by their shares of tables
- * (occupancy.h). Exempt are also 127.0.0.1 and ::1, the addresses of programs and proxies on this
- * machine. IPv6 clients count by their /64 (addr_subscriber).
+ * (occupancy.h). 127.0.0.1 and ::1, the addresses of programs and proxies on this machine, are exempt,
+ * too. IPv6 clients count by their /64 (addr_subscriber).
  *
  * Clients on this machine have no limit, because they could stop the daemon as well. A proxy must be
  * trusted by name, also one on this machine: then its clients are counted apart (forwarded.h).

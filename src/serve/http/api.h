@@ -70,7 +70,7 @@ struct api_shared {
 /* Error answers of one worker. */
 struct api_errors {
     uint64_t count;
-    double since_s; /* begin of the second whose lines are counted */
+    double since_s; /* start of the second whose lines are counted */
     int logged, unlogged;
 };
 
@@ -116,8 +116,8 @@ bool api_too_often(struct reply *r, double wait_s, const char *what);
  * sessions stay out of the log; without a route, the path of the request. */
 void api_error(struct api *a, const struct http_request *q, const char *path,
                struct reply *r, double now_s);
-/* Has the jobs' thread call run(self), and the handler answer then (q->waited). self is taken: free() frees
- * it. */
+/* The thread of the jobs calls run(self). Then the handler is called again and answers (q->waited). self is
+ * taken and freed by free(). */
 void api_job(struct api *a, struct reply *r, void (*run)(void *self), void *self);
 /* The profile named `name`; without a name, the default profile. */
 int api_profile(struct profile *out, struct api *a, const char *name, struct err *e)

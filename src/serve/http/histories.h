@@ -36,7 +36,7 @@ void histories_free(struct histories *h);
 
 struct histories_question {
     char session[64];
-    uint32_t after; /* steps to skip at the begin */
+    uint32_t after; /* steps to skip at the start */
     int limit;      /* most steps; INT_MAX: all */
     bool csv;
     int bell; /* eventfd, written when a slice is ready; -1: none */

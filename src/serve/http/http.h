@@ -20,7 +20,7 @@
  * is sent only if many connections are within a request at that moment.
  *
  * A slow client occupies only its own connection. A connection has request_s for a whole request,
- * counted from its begin or from its last answer, however steadily bytes trickle in. If nine of ten
+ * counted from its start or from its last answer, however steadily bytes trickle in. If nine of ten
  * connections are taken it has crowded_s, so that a new client finds room within that time.
  *
  * Connections of each address. `places` says how many connections an address may hold over all

@@ -55,10 +55,10 @@ struct conn {
     bool counted;      /* in the occupancy of `who` */
     struct addr who;   /* the subscriber's address (addr_subscriber) */
     uint64_t consumed; /* bytes of the requests so far */
-    double since_s;    /* clock_mono of its begin, or of its last answer's end */
+    double since_s;    /* clock_mono of its start, or of its last answer's end */
     struct conn *prev, *next;
     struct reply_wait wait; /* self NULL: not waiting */
-    double asked_s;         /* clock_mono of the wait's begin */
+    double asked_s;         /* clock_mono when the wait began */
     bool gone;              /* the client left during the wait */
     struct conn *next_waiting;
     struct kept *kept; /* response in use by the current answer */

@@ -190,7 +190,7 @@ struct framing {
     int lengths, hosts, codings;
     bool chunked, bad_name, bad_line;
     const char *length;
-    const char *next; /* begin of the next line, if this one ended in CR LF */
+    const char *next; /* start of the next line, if this one ended in CR LF */
 };
 
 static bool is_token_char(char c)
@@ -213,7 +213,7 @@ static bool is_named(const char *name, size_t n, const char *what)
     return n == strlen(what) && strcasecmp(name, what) == 0;
 }
 
-/* Begin of the line after one that ends with this text and CR LF. */
+/* Start of the line after one that ends with this text and CR LF. */
 static const char *behind(const char *text)
 {
     return text + strlen(text) + 2;

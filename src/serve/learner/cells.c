@@ -477,7 +477,7 @@ enum cells_verdict cells_judge(struct cells *c, const struct policy *challenger)
     return r->verdict;
 }
 
-/* An eighth of the generated links gives way to new ones. Without memory for them the old ones stay. */
+/* Replaces an eighth of the generated links by new ones. If memory runs out, the old ones stay. */
 static void cells_refresh(struct cells *c)
 {
     int n = (c->cfg.links + 7) / 8;

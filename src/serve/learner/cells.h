@@ -10,7 +10,8 @@
  *
  *   below shipped    m_shipped - Z_WORSE s > 0, or m_shipped > margin u and m_shipped - Z_BOUND s > 0
  *   below champion   m_champion - Z_WORSE s > 0
- *   stalls, start-up above the profile's ceiling, 2 % above shipped and champion; stalls: significantly
+ *   stalls           above the profile's ceiling, 2 % above shipped and champion, and significant
+ *   start-up         above the profile's ceiling, and 2 % above shipped and champion
  *
  * u is the size of the shipped policy's mean in the cell, at least 0.25 scaled rewards. A cell has few links,
  * and small losses in many cells would pass. So there are groups: all links of a kind, all profiles
@@ -19,8 +20,8 @@
  *   worse            m_shipped + Z_BOUND s > margin     non-inferiority: however slow a drift is
  *   better           -m_champion - Z_BETTER s > 0
  *
- * There are more recorded links than of another kind, so that gains for the daemon's own viewers are seen. A
- * profile's group has as many of them as of the others, or they would make up for losses elsewhere.
+ * Recorded links outnumber those of any other kind, so that gains for the daemon's own viewers are seen. A
+ * profile's group uses only as many of them as of other kinds. Otherwise they could hide losses elsewhere.
  *
  * Verdicts: WORSE, if a cell or a group is worse. BETTER, if none is and a group is better. Else EVEN: the
  * caller learns on and does not publish. FALLEN: not BETTER, and the champion itself is below the shipped

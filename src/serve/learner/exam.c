@@ -71,7 +71,7 @@ struct exam *exam_new_profile(const struct policy_cfg *cfg, const struct qoe *qo
 struct seen {
     float *obs;
     int n, max;
-    int each; /* of so many one is kept */
+    int each; /* one in this many is kept */
     int met;
 };
 
@@ -102,7 +102,7 @@ static double play(struct exam *x, const struct trace *trace, const struct qoe *
     return sum / chunks;
 }
 
-/* By the weights that are loaded. */
+/* The score of the weights that are loaded. */
 static double exam_play(struct exam *x, struct seen *seen)
 {
     double sum = 0;

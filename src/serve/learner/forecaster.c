@@ -172,7 +172,7 @@ static void pool_put(struct pool *p, int at, const struct forecast_example *x,
     if (p->n < p->most) p->n++;
 }
 
-/* What leaves the ring of the newest may join the sample of all that left it, behind the ring. */
+/* An example that leaves the ring of the newest may enter the sample of older ones, behind the ring. */
 static void own_put(struct forecaster *f, const struct forecast_example *x,
                     struct entry from)
 {

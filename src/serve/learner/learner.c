@@ -87,7 +87,7 @@ static void learner_note(struct learner *l, enum curve_kind kind, double now)
                             .steps = s.steps,
                             .score = s.check_score,
                             .best = s.check_best};
-    /* an update that failed before the exam has no score: what is there is of one before */
+    /* an update that failed before the exam has no score: check_score is an earlier one */
     if (kind == CURVE_ROLLBACK &&
         s.check_score >= online_lowest(&l->cfg.online, s.check_best))
         p.score = NAN;
@@ -451,8 +451,8 @@ int learner_state(void **out, size_t *n, const struct learner *l, struct err *e)
     return training_state(out, n, &l->common, e);
 }
 
-/* The new checkpoint takes its place, and what was there becomes the previous one, without a moment
- * in which there is none - unless the file system knows no links. */
+/* Replaces the checkpoint and keeps the old one as the previous one. At every moment a checkpoint exists,
+ * unless the file system has no hard links. */
 static int put_in_place(const char *path, const char *new, struct err *e)
 {
     char prev[1024], tmp[1024];
@@ -472,7 +472,7 @@ static int put_in_place(const char *path, const char *new, struct err *e)
     return err_field(e, ERR_IO, path, "cannot be written: %s", strerror(errno));
 }
 
-/* Under another name first: a write that fails takes none of those that are there. */
+/* Writes under another name first, so that a failed write destroys no existing checkpoint. */
 static int save(const char *path, const struct policy *p, const struct ckpt_meta *meta,
                 const void *state, size_t n, struct err *e)
 {

@@ -31,7 +31,7 @@ struct rehearsal {
     struct video *video;
     struct ground ground[GROUNDS];
     struct corpus links; /* recorded, owned */
-    bool split;          /* the known ground has given way to recorded links */
+    bool split;          /* recorded links have half of the known ground's place */
     bool changed;        /* links since the worlds were made */
 };
 

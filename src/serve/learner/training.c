@@ -83,7 +83,7 @@ int training_forecast(struct training *t, double now, int *failed, struct err *e
     const struct policy *served = online_policy(t->online);
     float offer[FORECAST_OWN];
     int rc = ERR_NUMERIC;
-    /* less of what was refused may pass */
+    /* a smaller correction may pass when a larger one was refused */
     for (int half = 0; half < FORECASTER_SCALES && rc == ERR_NUMERIC; half++)
         if (forecaster_offer(offer, t->forecaster, half,
                              served->input_n == FORECAST_OWN ? served->input : NULL))

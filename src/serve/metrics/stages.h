@@ -26,7 +26,7 @@ enum stage { STAGE_WIRE, STAGE_TRACK, STAGE_POLICY, STAGE_KEEP, STAGE_EMIT, STAG
 struct stages {
     unsigned turn;
     bool timed;  /* the current decision is timed */
-    double at_s; /* begin of the current stage */
+    double at_s; /* start of the current stage */
     struct hist seconds[STAGES];
 };
 

@@ -91,7 +91,7 @@ struct service {
     double prune_at;
     double experience_at; /* owned like prune_at: the next time that it is saved */
     double checkpoint_at; /* owned by the thread that takes the learner's turns */
-    uint64_t rescued;     /* updates that were logged as such; the same thread's */
+    uint64_t rescued;     /* rescued updates already logged (log_rescue); as above */
 
     atomic_bool threads; /* some of the threads below run */
     pthread_t thread[SERVICE_THREADS];

@@ -1,7 +1,7 @@
 /* decide.h - from a view to a verdict: observation, weights, and a repeatable draw.
  *
- * The draw is a pure function of (seed, session key, chunk). So an answer does not depend on the
- * worker, and is the same after a restart and in process.
+ * The draw is a pure function of (seed or secret, session key, chunk). So an answer does not depend on
+ * the worker, and is the same after a restart and in process.
  *
  * Threads: a struct decider belongs to one thread; deciding allocates nothing. */
 #ifndef SERVE_DECIDE_H
@@ -24,17 +24,17 @@ int decide_layout(enum feat_layout *out, const struct policy_cfg *cfg, struct er
 int decide_init(struct decider *d, const struct policy_cfg *cfg, struct err *e)
     __attribute__((warn_unused_result));
 
-/* Whether the policy decides for ladders of so many levels. One with FEAT_LEVELS actions does for any
- * (abr/deciders/window.h). */
+/* Whether the policy can decide for a ladder with this number of levels. With FEAT_LEVELS actions it can
+ * for any ladder (abr/deciders/window.h). */
 bool decide_serves(const struct policy_cfg *cfg, int levels);
 
-/* Uniform in [0, 1), keyed by a secret (base/siphash.h): keys and many answers do not reveal another
- * draw. counter: the chunk; UINT64_MAX: whether the session explores. The two below need no secret. */
+/* Uniform in [0, 1), keyed by a secret (base/siphash.h): nobody can predict a draw from session keys and
+ * many answers. counter: the chunk; UINT64_MAX: whether the session explores. */
 double decide_secret_draw(const uint8_t secret[SIPHASH_KEY], uint64_t key,
                           uint64_t counter);
-/* True if the session with this key explores. */
+/* Without a secret: true if the session with this key explores. */
 bool decide_explores(uint64_t seed, uint64_t key, double share);
-/* Uniform in [0, 1) for one chunk of one session. */
+/* Without a secret: uniform in [0, 1) for one chunk of one session. */
 double decide_draw(uint64_t seed, uint64_t key, int chunk);
 
 /* u < 0: the best action, by the policy's own forecast if it has one (abr/deciders/forecast_own.h). Sessions

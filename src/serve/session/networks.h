@@ -7,11 +7,11 @@
  *   networks_start_kbps   the lower edge of the bin with the 10th percentile: of this network after
  *                         NETWORKS_ENOUGH chunks, else of all networks after NETWORKS_ALL_ENOUGH, else 0
  *
- * A client can report a false throughput. So an address counts only while it has at most
- * NETWORKS_FREE chunks, or a quarter of its network's. A network counts for all of them while it has
- * at most NETWORKS_ALL_FREE chunks, or a tenth. Addresses are kept as one of 32 buckets for each
- * network, and addresses of one bucket share its part. At NETWORKS_HALVE chunks all counts of a
- * histogram are halved, so old chunks lose weight.
+ * A client can report a false throughput. So an address counts only while it has at most NETWORKS_FREE
+ * chunks, or a quarter of its network's. A network counts in the histogram of all networks only while it
+ * has at most NETWORKS_ALL_FREE chunks there, or a tenth. Each network counts addresses in 32 buckets, and
+ * the addresses in one bucket share its part. At NETWORKS_HALVE chunks all counts of a histogram are
+ * halved, so old chunks lose weight.
  *
  * Memory: 4096 networks in 1.1 MB, reserved at the start. A new network replaces the one that was used
  * least recently. Nothing is stored: a restart starts over. Each node of a cluster has its own.

@@ -1,9 +1,10 @@
 /* profiles.h - the named profiles: the built-in ones and those of the operator.
  *
  * A built-in profile cannot be changed or deleted (ERR_CONFLICT). The settings set the ceilings (qoe.h)
- * of every profile in points that has none of its own. Each profile has a slot in the statistics. The built-in ones have fixed slots, named ones get a free slot. Profiles without a free
- * slot, and weights without a name, share PROFILES_SLOT_CUSTOM. A deleted profile frees its slot; its
- * sessions count as custom from then on (sessions_slot_gone).
+ * of every profile in points that has none of its own. Each profile has a slot in the statistics: a fixed
+ * one if it is built in, else a free one. Profiles without a free slot, and weights without a name, share
+ * PROFILES_SLOT_CUSTOM. A deleted profile frees its slot; its sessions count as custom from then on
+ * (sessions_slot_gone).
  *
  * Threads: locked inside, a leaf. No allocation after _new. */
 #ifndef SERVE_PROFILES_H

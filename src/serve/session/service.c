@@ -83,7 +83,7 @@ static int open_parts(struct service *s, const struct parts_cfg *cfg, struct err
     return rc;
 }
 
-/* Starts the parts from the last to the first: the cluster, the first, shares data of the rest. */
+/* Starts the parts from the last to the first. The cluster, the first row, shares data of the others. */
 static int start_parts(struct service *s, struct err *e)
 {
     int rc = 0;

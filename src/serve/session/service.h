@@ -226,8 +226,8 @@ struct outcome {
     int chunk, level;
     int64_t bytes;
     double download_s, rebuffer_s;
-    /* Of the streams that the player fetches beside the video (sound.h). What is recorded as bytes is what
-     * the link left for the video. */
+    /* Other streams that the player fetches (sound.h). The recorded bytes are what the link left for the
+     * video. */
     bool has_other;
     int64_t other_bytes; /* that arrived meanwhile */
     double other_kbps;   /* their bitrate; 0: none, or not known */
@@ -301,11 +301,11 @@ int service_close(struct service *s, const char *session, const char *profile,
 
 struct forget_choice;
 struct forget_stats;
-/* Deletes sessions from memory and store (store/forget.h); running ones are closed first. Their player gets
- * ERR_ABSENT from then on. Nothing is written to the store until it is written anew, so requests may get
- * ERR_FULL meanwhile. What stays, besides what forget.h lists, until the daemon starts again: their part of
- * sums in memory (figures, a trial's counts). dry: only counts. It waits for the disk: not on an HTTP
- * worker. */
+/* Deletes sessions from memory and store (store/forget.h); running ones are closed first, and their players
+ * then get ERR_ABSENT. The store writes nothing else while it rewrites its database, so requests may get
+ * ERR_FULL meanwhile. Sums in memory (figures, a trial's counts) contain these sessions until the daemon
+ * restarts; forget.h lists what else stays. dry: only counts. Waits for the disk, so an HTTP worker must not
+ * call it. */
 int service_forget(struct forget_stats *out, struct service *s,
                    const struct forget_choice *choice, bool dry, struct err *e)
     __attribute__((warn_unused_result));

@@ -210,7 +210,7 @@ bool service_learning(struct service *s)
     return s->learner && (!s->peers || s->peers->leads(s->peers->self));
 }
 
-/* An update that only passed without the steps of one address names it by its keyed hash. */
+/* If an update passed only without the steps of one address, logs the keyed hash of that address. */
 static void log_rescue(struct service *s)
 {
     struct online_stats l;

@@ -9,7 +9,7 @@
 #include "abr/emulator/quality.h"
 #include "serve/parts.h"
 
-/* An operator's profile whose name is built in by now gets another name, with its sessions and its
+/* An operator's profile whose name has become built-in gets another name, with its sessions and its
  * added experts. Their file comes first: after a crash in between, the next start chooses the same
  * name. */
 static int rename_profile(struct service *s, struct profile *p, int n,

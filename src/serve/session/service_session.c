@@ -120,7 +120,7 @@ uint8_t service_tag(struct service *s, const struct track_row *row)
     return (uint8_t)profiles_tag(&row->qoe);
 }
 
-/* Makes the view of a decision as cautious as what was seen, in *out; returns it, or d->view if the
+/* Applies what was seen of links and stalls to a copy of the view, *out. Returns it, or d->view if the
  * session explores. */
 static const struct view *view_wary(struct view *out, struct service *s,
                                     struct decision *d)
@@ -185,7 +185,7 @@ static void verdict_below(struct verdict *out, struct service_worker *w,
     verdict_on(out, w, d);
     if (!out->seen && all > FEAT_LEVELS) out->seen = (1u << view->levels) - 1;
     if (out->level < allowed) return;
-    /* one level is left of the two that were compared */
+    /* the cap allows only the lower one of the two levels that were compared */
     out->level = 0;
     memset(out->prob, 0, sizeof out->prob);
     out->prob[0] = 1;

@@ -1,14 +1,14 @@
 /* sound.h - what a link leaves for the video when a player also fetches sound.
  *
- * A player fetches sound, and perhaps subtitles, beside the video. The policy knows video alone. So a
- * measurement is that of the link less the rate at which the sound has to come:
+ * A player fetches sound, and perhaps subtitles, in addition to the video. The policy knows only the video.
+ * So a measurement counts what the link carried, less what the sound needs:
  *
  *   bytes = max(S + A - o d / 8, (S + A) / 20)
  *
  * S bytes of the chunk, d its download time, A bytes of other streams that arrived meanwhile, o their
- * bitrate. Then a level is sustainable if it and the sound are. Without A nothing is changed: while sound
- * arrives together with the video, S / d is what the sound has left already. Muxed chunks contain their
- * sound, and so do the bitrates of their ladder.
+ * bitrate. Then a level that seems sustainable is so together with the sound. If A is not known, nothing is
+ * changed: while sound arrives together with the video, S / d is already what the sound leaves. Muxed chunks
+ * contain their sound, and so do the bitrates of their ladder.
  *
  * Threads: pure functions. */
 #ifndef SERVE_SOUND_H

@@ -118,7 +118,7 @@ struct track_row {
 struct track {
     struct track_row row;
     struct traj_measured measured; /* now */
-    struct traj_measured before;   /* at the begin of the open trajectory */
+    struct traj_measured before;   /* at the start of the open trajectory */
     double last_at;
     int32_t oldest, newest, n; /* steps in the pool */
     int32_t head, head_n;      /* open trajectory and its steps; -1: none */

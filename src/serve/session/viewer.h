@@ -1,8 +1,8 @@
 /* viewer.h - keyed hashes of viewers, the only trace of a viewer's name in the store.
  *
  * A player may name its viewer. The name is hashed with the daemon's secret (SipHash-2-4, 64 bits) and
- * not kept. So a session can be found by the name of its viewer, for a trial and to delete it, but no
- * name can be computed from a store without trying names with the secret.
+ * not kept. So a session can be found by the name of its viewer, for a trial and to delete it. A name
+ * can be found from the store only by trying names, with the secret.
  *
  *   viewer_hash   of all sessions of a viewer
  *   viewer_unit   of a viewer within one trial: what is assigned to an arm. Without a viewer it is of

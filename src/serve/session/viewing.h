@@ -13,8 +13,8 @@
  * A chunk is decided by the daemon, or fetched at another level than the daemon decided (also when the
  * daemon abandoned it), or decided by the player alone, for instance while the daemon was unreachable.
  *
- * After a restart the sums of profiles begin at 0. A session of a trial continues with all its steps,
- * another one with its newest.
+ * After a restart the sums of profiles begin at 0. The figures of a session in a trial are restored from
+ * all its steps, those of other sessions from their newest steps.
  *
  * Threads: not shared; the caller holds the lock of the session's shard. No allocation. */
 #ifndef SERVE_VIEWING_H

@@ -11,8 +11,8 @@
  *
  * Opening the store is as at a start of the daemon: it is checked, and upgraded if it is older.
  *
- * Errors: ERR_INVALID, ERR_RANGE the choice; ERR_CONFLICT a daemon uses the folder; ERR_ABSENT there is no store; those of
- * store_sqlite_open. After a failure nothing or everything is deleted, but bytes may be left: repeat it.
+ * Errors: ERR_INVALID, ERR_RANGE the choice; ERR_CONFLICT a daemon uses the folder; ERR_ABSENT there is no
+ * store; those of store_sqlite_open. After a failure nothing or all is deleted; bytes may be left: repeat it.
  * Threads: not shared. */
 #ifndef SERVE_FORGET_H
 #define SERVE_FORGET_H

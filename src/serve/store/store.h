@@ -90,9 +90,9 @@ struct store {
     /* Called after a write, by the thread that writes. ERR_IO: the disk may have no room for the
      * records that are acknowledged from now on. NULL: not known. */
     int (*room)(void *self, struct err *e);
-    /* Deletes sessions as forget.h says; nothing is written meanwhile. Records of sessions that ran, or
-     * ended from `since` on, are left out afterwards: their requests may still be under way. Any thread.
-     * NULL: the store keeps nothing that could be left. */
+    /* Deletes sessions as forget.h says; nothing is written meanwhile. If a deleted session was live, or
+     * ended at or after `since`, its later records are dropped, since its requests may still be in
+     * progress. Any thread. NULL: the store keeps nothing to delete. */
     int (*forget)(void *self, struct forget_stats *out,
                   const struct forget_choice *choice, const uint8_t *key, double since,
                   bool dry, struct err *e);

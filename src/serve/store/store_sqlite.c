@@ -660,7 +660,7 @@ struct reserve {
     atomic_bool held;
 };
 
-/* ERR_IO while the disk has not as much. */
+/* ERR_IO while the disk has less room than that. */
 static int reserve_take(struct reserve *r, struct err *e)
 {
     if (r->held) return 0;
@@ -669,7 +669,7 @@ static int reserve_take(struct reserve *r, struct err *e)
         rc = posix_fallocate(r->fd, 0, r->bytes);
     while (rc == EINTR);
     if (rc == ENOSPC || rc == EDQUOT) {
-        (void)!ftruncate(r->fd, 0); /* a part of it is none */
+        (void)!ftruncate(r->fd, 0); /* a part of the reserve is of no use */
         return err_field(e, ERR_IO, r->path,
                          "the disk is full (%lld MB are kept free for what was "
                          "acknowledged): make room",
@@ -680,7 +680,7 @@ static int reserve_take(struct reserve *r, struct err *e)
     return 0;
 }
 
-/* Gives the room to the one that writes; false: there was none. */
+/* Frees the reserved room for a write; false: nothing was reserved. */
 static bool reserve_give(struct reserve *r)
 {
     if (!r->held || !r->bytes || ftruncate(r->fd, 0)) return false;
@@ -831,7 +831,7 @@ static int write_one(struct db *d, const struct store_rec *r)
     return run(st);
 }
 
-/* One transaction. *full: it failed for want of room. */
+/* One transaction. *full: it failed because there was no room. */
 static int write_batch(struct db *d, const struct store_rec *rec, int n, bool *full,
                        struct err *e)
 {

@@ -288,8 +288,8 @@ int store_sqlite_look(struct store_evidence *out, const char *path, bool locked,
     if (rc || (!locked && in_use(path))) return rc;
 
     rc = wal_read(&out->wal, path, e);
-    /* a count knows better: behind the frame there may be what was never acknowledged, of a
-     * transaction that failed or was under way when the power went */
+    /* if there is a count, it decides: frames after the bad one may never have been acknowledged, because
+     * their transaction failed or the power went */
     bool lost = out->wal.bad_header || out->wal.lost_commits;
     if (rc || out->count.store || !lost) return rc;
     char what[100], commits[60] = "all it holds";

@@ -24,7 +24,7 @@ static int sync_file(const char *path, struct err *e)
 }
 
 /* Writes one piece, puts it on the disk, and then leaves the disk to the daemon for as long: viewers
- * wait for its commits, which would else stand behind hundreds of MB. */
+ * wait for its commits, which would otherwise wait behind hundreds of MB. */
 static int copy_piece(sqlite3_backup *b, const char *to, int *rc, struct err *e)
 {
     double began = clock_mono();
@@ -56,7 +56,7 @@ static int copy_pages(sqlite3 *dst, sqlite3 *src, const char *to,
     return rc == SQLITE_DONE ? 0 : store_sqlite_fail(to, dst, rc, e);
 }
 
-/* A reader of the copy leaves them. The copy is whole without. */
+/* A reader of the copy leaves these files behind. The copy is complete without them. */
 static void remove_side_files(const char *to)
 {
     static const char *const ENDS[] = {"-wal", "-shm"};

@@ -30,7 +30,7 @@
  * last_level -1 (none), last_quality that of last_level in `quality` or the curve. key is an integer up to
  * 2^53, or a string of digits for all 64 bits. next_bytes and next_quality may hold null for unknown. Only
  * the newest 8 entries of a history count. max_kbps 0 is no cap. other_bytes and
- * other_kbps are of the streams beside the video (session/sound.h).
+ * other_kbps are of the streams other than the video (session/sound.h).
  *
  * Errors: ERR_INVALID, ERR_RANGE with e->field the path: "last.bytes", "ladder_kbps[3]".
  * Threads: pure functions. */
