@@ -1,6 +1,6 @@
 /* ask.h - one request of a command to a running daemon.
  *
- * Only http and https, no redirects, 30 s or cfg.timeout_s, answers up to 16 MB. The token is sent as a bearer token.
+ * Only http and https, no redirects, 30 s or cfg.timeout_s, answers up to 16 MB, the token as bearer token.
  *
  * Errors: ERR_IO (no daemon there), and by the status of an answer ERR_INVALID (400), ERR_ABSENT (404),
  * ERR_CONFLICT (409), ERR_FULL (429, 503), else ERR_IO; e->field and the detail are those of the daemon.

@@ -10,8 +10,8 @@
  * Columns appear in the order in which they were first named; a row need not have all of them. The
  * table rounds reals to the given digits; CSV and JSON carry 12 significant digits. A value that is not
  * finite is "-" in the table, empty in CSV, null in JSON. On a terminal (term.h) the titles are bold,
- * verdicts ("ok", "fail") have a colour, and the last column is folded at the edge. In a text that is not UTF-8, as names of
- * files may be, '?' replaces the wrong bytes. JSON is one object, {"rows": [{...}, ...]}.
+ * verdicts ("ok", "fail") have a colour, and the last column is folded at the edge. '?' replaces bytes that
+ * are not UTF-8, which names of files may contain. JSON is one object, {"rows": [{...}, ...]}.
  *
  * A command with many columns gives its rows brief cells as well (out_brief). The table then consists
  * of these, without the rows that have none. With --wide it consists of the columns. CSV and JSON have

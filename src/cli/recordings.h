@@ -2,8 +2,8 @@
  *
  * The store is opened read-only, also while a daemon uses it (store_sqlite_read). A session becomes a link,
  * a video and a player (abr/recorded/recorded.h). What is not used is counted: sessions that the filters
- * leave out, that run, that `max` leaves out, and each reason of recorded_why. `max` keeps a sample: those
- * sessions whose hashed ids are lowest, so more sessions in the store do not change who is kept by much.
+ * leave out, that run, that `max` leaves out, and each reason of recorded_why. `max` keeps a sample: the
+ * sessions with the lowest hashes of their ids, so the sample changes little when the store grows.
  *
  * Arms are those of one trial: of `trial`, else of trial.state in the folder, else of the trial that began
  * last. What an arm decides is in trial.state, or given by `decides`. Only sessions that count in the
@@ -97,8 +97,8 @@ void recordings_published(char *out, size_t size, const char *data);
 int recordings_figures(struct compare_cell out[COMPARE_FIGURES], const char *data,
                        struct err *e) __attribute__((warn_unused_result));
 
-/* The audience's own mix, one row for each kind of session that occurs: ladder, length of chunks, buffer,
- * profile, arm, with their numbers; as CSV. */
+/* The mix of the daemon's own viewers as CSV: one row for each kind of session that occurs (ladder, length of
+ * chunks, buffer, profile, arm), with the number of sessions. */
 int recordings_mix(const struct recordings *s, const char *path, struct err *e)
     __attribute__((warn_unused_result));
 

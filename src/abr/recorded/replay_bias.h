@@ -16,8 +16,8 @@
  *
  * Intervals, 95 %: all three are sums of one share per session, x_i. Arms are strata of sizes n_k, so the
  * variance of a sum is sum_k n_k var_k(x). For the bias, x_i is the difference of the two shares, because
- * both figures are of the same sessions. Student's quantile with the smaller arm's n - 1. They hold at one look, unlike those of
- * compare.h. The caller clips values as compare.h does.
+ * both figures are of the same sessions. Student's quantile with the smaller arm's n - 1. Unlike those of
+ * compare.h, they hold at one look. The caller clips values as compare.h does.
  *
  * Errors: ERR_MEMORY. Threads: pure functions. */
 #ifndef ABR_REPLAY_BIAS_H

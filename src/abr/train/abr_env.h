@@ -61,7 +61,7 @@ struct abr_env_cfg {
     double
         choose_first; /* the policy chooses chunk 0; else it is fetched at first_level */
     int first_level;  /* -1: drawn */
-    double start; /* without choose_first: chunk 0 has the level of first_level.h */
+    double start;     /* without choose_first: chunk 0 has the level of first_level.h */
     /* with buffers of up to 12 s a stall costs 1 + caution times the viewer's weight, since such a
      * player cannot make up for it */
     double caution;

@@ -1,9 +1,9 @@
 /* viewers.h - emulated viewers that watch a video at the same time and ask a daemon for every chunk.
  *
- * Viewer v watches the video over trace v mod n of the corpus from a row drawn by (seed, v), values it
- * by profile v mod n_profiles, and has the session key first_key + v. `at_once` viewers watch at the same time and
- * step in turn, so the daemon learns from a mixture of trajectories as it would in real use. Each
- * chunk's download, stall and buffer come from the emulator. Its reward is computed on both sides. With shares the profile is drawn.
+ * Viewer v watches the video over trace v mod n of the corpus from a row drawn by (seed, v). It has profile
+ * v mod n_profiles, or with shares a drawn one, and the session key first_key + v. `at_once` viewers watch at
+ * the same time and step in turn, so the daemon learns from a mixture of trajectories as in real use. Each
+ * chunk's download, stall and buffer come from the emulator. Its reward is computed on both sides.
  *
  * A share of the viewers gives no hint. Of these, a share (label) says at the end which profile it had.
  * With `drift` profiles are drawn, and their mix changes: at share s of all viewers, profile i of n has

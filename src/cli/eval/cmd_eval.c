@@ -422,7 +422,7 @@ static void say_profile(struct out *o, const struct setup_profile *p)
     char means[QOE_MEANS], text[QOE_MEANS + 64];
     qoe_means(means, sizeof means, &p->qoe);
     snprintf(text, sizeof text, "profile %s: %s", p->name, means);
-    size_t line = 0; /* begin of the current line */
+    size_t line = 0; /* start of the current line */
     for (char *at = strstr(text, "; "); at; at = strstr(at + 1, "; ")) {
         const char *next = strstr(at + 2, "; ");
         size_t end = next ? (size_t)(next - text) : strlen(text);

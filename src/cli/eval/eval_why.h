@@ -8,7 +8,7 @@
  *   profile, trace, chunk, start_s, buffer_s, last_kbps   the state: buffer and throughput measured last
  *   forecast_low_kbps, forecast_mid_kbps, forecast_high_kbps
  *                            one download in six is slower than low, half are slower than mid, one in
- *                            six is faster than high
+ *                            five is faster than high
  *   policy, level, kbps, by, prob   what it chooses there; by as in abr/why.h, prob of a network
  *   qoe, stall_s             of the chunk at that level
  *   qoe_diff                 less that of the level taken

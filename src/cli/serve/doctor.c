@@ -416,7 +416,7 @@ static void check_origins(struct doctor_report *out, const struct origins *o)
 #ifndef WITHOUT_CLUSTER
 /* ---- the bus ---- */
 
-enum { WEIGHTS, COMMON, BEAT, VALUES }; /* of the board */
+enum { WEIGHTS, COMMON, BEAT, VALUES }; /* of the bucket */
 
 static void check_bus_replicas(struct doctor_report *out, const char *what,
                                const struct bus_nats_kept *kept,
@@ -594,7 +594,7 @@ static void check_bus_board(struct doctor_report *out, const struct bus_nats_loo
     check_bus_learner(out, &value[BEAT]);
 }
 
-/* Of a daemon with a role: bus, stream, board, and what is on it. */
+/* Of a daemon with a role: bus, stream, bucket, and the values in it. */
 static void check_bus(struct doctor_report *out, const struct serve_options *s)
 {
     struct err e = {0};

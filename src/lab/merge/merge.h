@@ -1,4 +1,4 @@
-/* merge.h - the lab `merge`: untagged viewers served by merged experts (Tanbr).
+/* merge.h - the lab `merge`: viewers without a hint, served by merged experts (Tanbr).
  *
  * The methods that it compares: lab/merge/merge_sim.h. The experts come from a joined policy
  * (policy/join.h); hints go to the shipped policy. */

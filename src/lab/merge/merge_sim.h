@@ -1,4 +1,4 @@
-/* merge_sim.h - untagged traffic, slot by slot, and the methods that serve it.
+/* merge_sim.h - viewers without a hint, slot by slot, and the methods that serve them.
  *
  *   slot t      `sessions` viewers, profile v with probability psi_t,v, each on a session of the
  *               world drawn at random

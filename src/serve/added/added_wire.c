@@ -80,7 +80,7 @@ static void pass_list(struct pack *p, void *value, int form)
         struct added_wire_one *one = &w->at[i];
         char name[SERVICE_NAME];
         pass_one(p, one);
-        /* as the common settings call a profile whose name is built in by now (bus_wire.c) */
+        /* the new name of a profile whose name has become built-in, as in bus_wire.c */
         if (!p->writing && p->ok && qoe_find(one->name) &&
             !profiles_free_name(name, NULL, 0, one->name))
             memcpy(one->name, name, sizeof name);

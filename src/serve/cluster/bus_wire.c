@@ -289,7 +289,7 @@ static void pass_profile(struct pack *p, struct profile *v, bool units)
     if (p->ok) need(p, !limits_name(v->name, NULL) && !limits_qoe(&v->qoe, NULL));
 }
 
-/* Every node gives a profile whose name is built in by now the same other name. */
+/* Renames a profile whose name has become built-in; every node chooses the same new name. */
 static void common_rename(struct bus_wire_common *c)
 {
     char name[SERVICE_NAME];

@@ -170,7 +170,7 @@ static bool heartbeat_end(struct lead *l, bool failed)
     return over;
 }
 
-/* Now, or by the other thread when that one is writing. */
+/* Writes a heartbeat now, or leaves it to the other thread if that one is writing. */
 static int heartbeat_now(struct lead *l, double mono, struct err *e)
 {
     if (!heartbeat_begin(l)) return 0;
@@ -212,7 +212,7 @@ static void heartbeat_repeat(struct lead *l)
     double at = l->said.at;
     pthread_mutex_unlock(&l->lock);
     heartbeat_note(l);
-    (void)!heartbeat_now(l, at, NULL); /* else the next one says it */
+    (void)!heartbeat_now(l, at, NULL); /* after a failure the next heartbeat says it */
 }
 
 int lead_heartbeat(struct lead *l, double mono, struct err *e)
@@ -347,7 +347,7 @@ static int state_get(unsigned char **out, struct lead *l,
     return rc;
 }
 
-/* All of one term; false: the bucket does not answer, so they stay. */
+/* Removes the pieces of one term; false: the bucket does not answer, so they stay. */
 static bool state_drop(struct lead *l, uint64_t term, int parts)
 {
     for (int slot = 0; slot < 2; slot++) {
@@ -358,7 +358,7 @@ static bool state_drop(struct lead *l, uint64_t term, int parts)
     return true;
 }
 
-/* Those of the leaders since `was`, also of terms whose takeover failed. */
+/* Removes the states of all leaders since `was`, also of terms whose takeover failed. */
 static void state_drop_former(struct lead *l, const struct bus_wire_weights *was)
 {
     uint64_t mine = l->heartbeat.term, term = was->term;

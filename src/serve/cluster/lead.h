@@ -1,4 +1,4 @@
-/* lead.h - of several learners one leads: how it is elected, how it publishes, how it is replaced.
+/* lead.h - the leader among several learners: how it is elected, publishes and is replaced.
  *
  * The leader writes a heartbeat every CLUSTER_HEARTBEAT_S, each one by compare-and-swap. A thread of
  * its own calls lead_heartbeat, so a long update or a slow disk does not cost the lead. The heartbeat

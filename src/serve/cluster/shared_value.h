@@ -1,9 +1,9 @@
 /* shared_value.h - a value that all processes of a cluster share: a key of the key-value bucket.
  *
  * A kind (struct shared_value_kind) is a row: the key, the envelope, and one walk (base/pack.h) that
- * is both encoder and decoder. The kinds are bus_wire_weights_kind, bus_wire_common_kind, bus_wire_heartbeat_kind
- * (bus_wire.h), slot_log_kind (slot_log.h) and added_wire_list_kind (serve/added/added_wire.h). Larger
- * values, the learner's state and added experts, are pieces (pieces.h) that one of these names.
+ * is both encoder and decoder. The kinds are in bus_wire.h, slot_log.h, serve/added/added_wire.h and
+ * serve/trial/trial_wire.h. Larger values, the learner's state and added experts, are pieces (pieces.h)
+ * that one of these names.
  *
  * A value changes by compare-and-swap: shared_value_change reads it, changes it, and puts it from the
  * revision it read. When another process was faster it starts again, at most SHARED_VALUE_TRIES times.

@@ -759,7 +759,7 @@ static int hintless_merge_open(struct hintless_merge *m, const struct hintless_n
     if (!rc) rc = read_layout(&m->layout, m->experts, &meta, &why);
     if (rc) return err_field(e, rc, path, "%s", why.detail);
 
-    /* nodes that reckon in other units have another log of slots (cluster/slot_log.h) */
+    /* nodes that compute in other units have another log of slots (cluster/slot_log.h) */
     m->crc = bytes_crc32(policy_crc32(m->experts), "points", 6);
     read_names(m, &meta);
     rc = make_bandit(m, how, e);
@@ -1391,11 +1391,10 @@ static int hintless_turn(struct hintless *u, double now, struct err *e)
 
 /* Layout: 32 bytes (magic, CRC-32 of the rest, form, length of the rest), then the slot, the tasks,
  * the merge, the slot's sums, counters, both heads, both profile mixes and the bandit. Numbers are
- * little-endian; heads and bandit are as in memory. One function serves both directions, so writing
- * and reading cannot differ.
- * The form is FORM plus the flags that apply. Forms 1 to 8 had other tasks, the papers' profiles. FORM_AHEAD: the slot after this one may have begun.
- * FORM_SHARED: struct hintless_share comes before the bandit. FORM_SEATS: a task was removed, and
- * struct seats comes before the heads. */
+ * little-endian; heads and bandit are as in memory. One function reads and writes, so both agree.
+ * The form is FORM plus the flags that apply. Forms 1 to 8 had other tasks, the papers' profiles.
+ * FORM_AHEAD: the slot after this one may have begun. FORM_SHARED: struct hintless_share comes before the
+ * bandit. FORM_SEATS: a task was removed, and struct seats comes before the heads. */
 
 enum { HEAD = 32, FORM = 17, FORM_AHEAD = 1, FORM_SHARED = 2, FORM_SEATS = 4 };
 enum { FORMS_BEFORE = 8 }; /* one wrong bit of FORM does not make one of these */
@@ -1810,9 +1809,9 @@ static void rename_state(const char *path, const char *end)
         rename(path, other);
 }
 
-/* Returns 0: the slot of the file goes on. 1: a new slot is to begin, as there is no file, it is of an
- * older version, or its bandit cannot be used. 2: the same, as the next slot may have begun. ERR_CORRUPT: the file was
- * refused, logged and renamed; parts of it may be loaded. Other errors: it could not be read. */
+/* Returns 0: the slot of the file continues. 1: a new slot must begin, because there is no file, or it is of
+ * an older version, or its bandit cannot be used. 2: a new slot must begin, because the next one may have
+ * begun. ERR_CORRUPT: refused, logged and renamed; parts may be loaded. Other errors: it could not be read. */
 static int hintless_load(struct hintless *u, struct err *e)
 {
     if (!u->state_path || access(u->state_path, F_OK)) return 1;

@@ -8,7 +8,7 @@
 
 static const double LINK_S = 320;
 static const uint64_t SEED =
-    22; /* other links than those of the bandit's prior and of serve/exam */
+    22; /* other links than those of the bandit's prior and of the learner's exam */
 
 struct merge_exam {
     struct corpus *links[MERGE_EXAM_SETS]; /* NULL: that set is empty */

@@ -32,16 +32,16 @@ static bool in_headers(char *out, size_t size, const struct http_request *q)
 
 /* ---- a segment that goes out ---- */
 
-/* What is known of it beside what the player tells. */
+/* What is known of the segment, apart from what the player reports. */
 struct known {
-    const struct video *video; /* that it is of */
+    const struct video *video; /* that contains it */
     const char *file;
     int number, level;       /* as steer.h's */
     int64_t from;            /* likewise */
-    struct content *content; /* whose the video is; NULL: the daemon's own */
+    struct content *content; /* that has the video; NULL: the demo's own video */
 };
 
-/* The reply's stream, with an eye on its end. */
+/* Wraps the reply's stream, to notice its last byte. */
 struct watch {
     struct reply_stream inner;
     const struct players *players;
@@ -78,7 +78,7 @@ static void watch_done(void *self)
 static void watch_stream(struct reply *r, struct api *a, const char *sid, struct known *k)
 {
     struct watch *w = malloc(sizeof *w);
-    if (!w) return; /* then the time that it takes is estimated otherwise */
+    if (!w) return; /* steer.h then estimates the download time without it */
     *w = (struct watch){.inner = r->stream,
                         .players = players_of(a),
                         .service = a->shared->service,
@@ -111,7 +111,7 @@ static void put_told(struct reply *r, const struct steer_told *t)
     if (guesses[0]) reply_header(r, "Abrd-Estimated", "%s", guesses);
 }
 
-/* Until his player may tell or ask again, s. */
+/* Seconds until this player may send a question or a report again. */
 static double wait_of(struct api *a, const struct admit_client *from,
                       const struct cmcd *c, double now_s)
 {
@@ -139,7 +139,7 @@ static int steer(struct steer_told *told, struct api *a, const struct http_reque
     return rc == 1 ? err_set(e, ERR_FULL, "too many players") : rc;
 }
 
-/* Whether he tells something of a segment of pictures or sound, and what. */
+/* Whether the request has CMCD of a segment of video or sound, and which; true with an error in e, too. */
 static bool tells(struct cmcd *c, const struct http_request *q, const struct reply *r,
                   struct err *e)
 {
@@ -152,11 +152,11 @@ static bool tells(struct cmcd *c, const struct http_request *q, const struct rep
     if (!given && !in_headers(text, sizeof text, q)) return false;
     if (cmcd_parse(c, text, strlen(text), e)) return true;
     if (c->kind == CMCD_UNKNOWN && c->kbps > 0) c->kind = CMCD_VIDEO;
-    /* without sid he does not want to be known again */
+    /* a player without sid does not want to be recognised */
     return c->sid[0] && c->kind != CMCD_OTHER && c->kind != CMCD_UNKNOWN;
 }
 
-/* A segment is served whatever is told with it: what is wrong with that is said beside it. */
+/* A segment is served even if its CMCD is wrong; then a header of the answer has the error. */
 static void cmcd_answer(struct api *a, const struct http_request *q, const struct cmcd *c,
                         struct known *k, struct reply *r, struct err *e)
 {
@@ -202,24 +202,24 @@ void api_cmcd_origin(struct api *a, const struct http_request *q, const char *pa
     struct known k = {.file = slash ? slash + 1 : path, .from = range_begin(q)};
     k.content = contents_get(players_of(a)->contents, path, c.kbps,
                              steer_ladder(players_of(a)->steered, c.sid));
-    if (!k.content) return; /* its manifest did not pass here */
+    if (!k.content) return; /* its manifest was not proxied */
     k.video = contents_video(k.content);
     struct contents_chunk chunk = contents_chunk(k.content, path, k.from);
-    /* the window of a live stream moves on, so that its manifest counts from elsewhere */
+    /* the window of a live stream moves, so the same chunk gets another number in a later manifest */
     bool live = c.live || k.video->live;
     k.number = live && chunk.number > 0 ? -1 : chunk.number;
     k.level = chunk.level;
-    /* the head or the index of a file is no chunk */
+    /* the head and the index of a file are not chunks */
     if (k.number || c.kind == CMCD_AUDIO) cmcd_answer(a, q, &c, &k, r, &e);
-    /* what is told is for him and for now */
+    /* the answer is for this player and this moment */
     reply_constant(r, "Cache-Control", "no-store");
     contents_put(players_of(a)->contents, k.content);
 }
 
 /* ---- reports of events ---- */
 
-/* One line after the other; apply false: only looks whether they are sound, and how long who tells
- * them has to wait. */
+/* Reads line by line. apply false: only checks the lines, and how long the player must wait to send
+ * them. */
 static int each_line(double *wait_s, struct api *a, const struct http_request *q,
                      bool apply, struct err *e)
 {
@@ -235,7 +235,7 @@ static int each_line(double *wait_s, struct api *a, const struct http_request *q
         struct cmcd c;
         struct err why = {0};
         int rc = cmcd_parse(&c, at, text, &why);
-        /* sid is no duty: what is told without one is nobody's */
+        /* sid is optional: a report without it belongs to no player and is ignored */
         if (!rc && c.sid[0] && apply)
             rc = steer_event(players_of(a)->steered, a->shared->service, &c, now_s, &why);
         else if (!rc && c.sid[0])

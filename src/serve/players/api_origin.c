@@ -1,5 +1,5 @@
-/* Media of other servers, handed on (origin.h): first the question, and when the origin has
- * answered, the answer. */
+/* Proxies media of other servers (origin.h): first sends the request; once the origin has answered, the
+ * answer. */
 #include "serve/players/api_players.h"
 
 #include <stdio.h>
@@ -11,7 +11,7 @@
 #include "serve/players/contents.h"
 #include "serve/players/manifests.h"
 
-enum { POLL_MS = 1000 }; /* the bell rings before */
+enum { POLL_MS = 1000 }; /* the bell rings earlier */
 
 static const char MAX_KBPS[] = "abrd-max-kbps", MAX_HEIGHT[] = "abrd-max-height";
 /* Parameters that are not for the origin. */
@@ -20,7 +20,7 @@ static const char *const OURS[] = {"CMCD", MAX_KBPS, MAX_HEIGHT, NULL};
 static const double BUFFER_MAX_S = 60;
 static const double USUAL_CHUNK_S = 6; /* of HLS, until its media playlists were read */
 
-/* The player's own words, for what can be asked of an origin. */
+/* Copies the player's headers that a request to an origin may have. */
 static void copy_asked(struct origin_question *asked, const struct http_request *q)
 {
     for (int i = 0; i < ORIGIN_ASKED; i++) {
@@ -29,7 +29,7 @@ static void copy_asked(struct origin_question *asked, const struct http_request 
     }
 }
 
-/* NULL when there is no place for it: with e, or with the reply when the address has its share. */
+/* NULL if there is no room for a transfer: in e, or in the reply if the address has its share. */
 static struct origin_transfer *origin_begin_one(struct api *a,
                                                 const struct http_request *q,
                                                 struct origin_question *asked,
@@ -94,13 +94,13 @@ static void ask(struct api *a, const struct http_request *q, const struct route_
     asked->bell = a->bell;
     copy_asked(asked, q);
 
-    /* as it was sent: what a decoded path means is the origin's business */
+    /* still encoded: only the origin knows what a decoded path means */
     const char *path = strchr(q->path + strlen("/o/"), '/') + 1;
     char query[ORIGINS_TARGET];
     struct origin_transfer *t = NULL;
     struct caps unused;
     if (read_caps(&unused, q, &e))
-        ; /* e says what is wrong with it */
+        ; /* the error is in e */
     else if (!http_query_text(query, sizeof query, q, OURS))
         err_field(&e, ERR_RANGE, "query", "is over %zu bytes", sizeof query - 1);
     else if (!origins_target(asked->target, sizeof asked->target, names->at[at].url, path,
@@ -113,7 +113,7 @@ static void ask(struct api *a, const struct http_request *q, const struct route_
         reply_err(r, &e);
 }
 
-/* Of what the origin told, that which is for players; never cookies, nor what it lets pages do. */
+/* Passes on the headers that are for players; never cookies or CORS headers. */
 static void pass_headers(struct reply *r, const struct origin_head *h)
 {
     for (int i = 0; i < ORIGIN_TOLD; i++)
@@ -121,7 +121,7 @@ static void pass_headers(struct reply *r, const struct origin_head *h)
             reply_header(r, origin_told_name[i], "%s", h->told[i]);
 }
 
-/* Of 401 and 407 the player would think that they were about our own token. */
+/* 401 and 407 become 403: a player would take them for an error of our own token. */
 static int status_of(const struct origin_head *h)
 {
     if (h->fault) return h->fault == ORIGIN_SILENT ? 504 : 502;
@@ -158,7 +158,7 @@ static void fail(struct reply *r, const char *name, const struct origin_head *h)
         reply_header(r, "Retry-After", "%s", h->told[ORIGIN_RETRY_AFTER]);
 }
 
-/* ---- manifests that pass: what they tell is remembered (contents.h) ---- */
+/* ---- proxied manifests: what they contain is remembered (contents.h) ---- */
 
 /* The reply's stream, and its text as far as it has come. A playlist is written anew when it is
  * complete; an MPD is handed on meanwhile. */
@@ -234,7 +234,7 @@ static bool map_uri(void *self, char out[SEGMENTS_URL], const char *uri)
            (int)(SEGMENTS_URL - n);
 }
 
-/* The level that is decided for a viewer of whose link nothing is known; 0: none. */
+/* The bitrate of the first level for a viewer whose link is unknown; 0: none. */
 static double first_kbps(struct manifest *m, const struct video *v)
 {
     struct service *s = m->api->shared->service;
@@ -269,7 +269,7 @@ static double playlist_first(struct manifest *m)
     return kbps;
 }
 
-/* What cannot be written anew stays as it is. */
+/* A playlist that cannot be rewritten is passed on unchanged. */
 static void playlist_rewrite(struct manifest *m)
 {
     struct hls_offer offer = {.max_kbps = m->caps.max_kbps,
@@ -291,7 +291,7 @@ static void playlist_rewrite(struct manifest *m)
     m->n = n;
 }
 
-/* One that is too long is handed on as it is. */
+/* A playlist that is too long is passed on unchanged. */
 static ssize_t playlist_pull(void *self, char *buf, size_t max)
 {
     struct manifest *m = self;
@@ -420,7 +420,7 @@ static void origin_answer(struct api *a, const struct http_request *q,
     } else {
         fail(r, route_param(p, "origin"), h);
     }
-    /* whatever it sends, it is no page of ours */
+    /* whatever the origin sends must not run as a page of ours */
     reply_constant(r, "Content-Security-Policy", "sandbox");
     if (!sound) origin_drop(t);
 }

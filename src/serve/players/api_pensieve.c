@@ -27,7 +27,7 @@ static bool cookie(char *out, size_t size, const struct http_request *q, const c
     return false;
 }
 
-/* By address, and where several share one, by the name that they give themselves. */
+/* The client's key: its address, and a name that it may give, since clients may share an address. */
 static int who(unsigned char key[CLIENTS_KEY], const struct api *a,
                const struct http_request *q, const struct admit_client *from,
                struct err *e)

@@ -139,7 +139,7 @@ static int by_place(const void *a, const void *b)
     return (x->chunk > y->chunk) - (x->chunk < y->chunk);
 }
 
-/* Each resource once. A name that several chunks share tells nothing. */
+/* Keeps each resource once. A name that several chunks share identifies none of them. */
 static void merge_names(struct content *one)
 {
     size_t kept = 0;

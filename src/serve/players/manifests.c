@@ -212,8 +212,8 @@ static bool manifests_read(struct manifests *m, const struct task *t, struct err
     return contents_learn(m->contents, &one, &source, e) >= 0;
 }
 
-/* A refusal is told when its manifest has left the queue: who reads of it may add the
-   manifest again. */
+/* A refusal is logged only after its manifest has left the queue, because a reader of the log may add the
+ * manifest again. */
 static void *manifests_run(void *ctx)
 {
     struct manifests *m = ctx;

@@ -30,7 +30,7 @@ void manifests_free(struct manifests *m);
 bool manifests_takes(const struct contents_manifest *one);
 /* Reads it later, unless it is known or waits already. Copies it. */
 void manifests_add(struct manifests *m, const struct contents_manifest *one);
-/* Says in the log why nobody is steered by it. */
+/* Logs why no player can be steered by the manifest. */
 void manifests_refuse(const struct log *log, const char *path, const struct err *why);
 
 #endif

@@ -7,9 +7,9 @@
  * IPv4, or IPv6 in brackets), optionally a port and a base path; no user, query, fragment, comma or
  * dot segment.
  *
- * A requested path cannot leave the base path, however the origin decodes it. Refused are: segments "."
- * and ".." (also percent-encoded, or with ";..." behind them), encoded "/", backslashes, control
- * characters, bytes beyond ASCII, and whatever becomes one of these if it is decoded twice. Otherwise
+ * A requested path cannot leave the base path, however the origin decodes it. These are refused: segments
+ * "." and ".." (also percent-encoded, or followed by ";..."), encoded "/", backslashes, control characters,
+ * bytes beyond ASCII, and whatever becomes one of these if it is decoded twice. Otherwise
  * path and query are forwarded unchanged.
  *
  * Errors: ERR_INVALID, ERR_RANGE, ERR_CONFLICT (the name is taken), with a sentence.

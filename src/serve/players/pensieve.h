@@ -54,7 +54,8 @@ int pensieve_read(struct pensieve_post *out, const char *body, size_t n, struct 
 /* The table of clients, owned by the caller. */
 struct clients *pensieve_clients(int n, uint64_t seed, struct err *e);
 
-/* max_kbps: cap of the next chunk (abr/deciders/cap.h); 0: none. 0 and *level, or PENSIEVE_REFRESH; 1: the client has no session for this post, open one first. */
+/* max_kbps: cap of the next chunk (abr/deciders/cap.h); 0: none. Returns 0 with *level, which may be
+ * PENSIEVE_REFRESH; 1: the client has no session for this post, open one first. */
 int pensieve_ask(int *level, struct clients *clients, struct service *s,
                  struct service_worker *w, const unsigned char key[CLIENTS_KEY],
                  const struct pensieve_post *post, double max_kbps, struct err *e)

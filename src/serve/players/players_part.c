@@ -23,7 +23,7 @@ struct players *players_of(const struct api *a)
     return api_part(a->shared, players_part.name);
 }
 
-/* Media that are not there, or not understood, are served all the same, without a cap. */
+/* Without a readable manifest the demo's media are still served, without a cap. */
 static struct video *load_video(const struct media_cfg *media, const struct log *log)
 {
     char path[4096];
@@ -69,7 +69,7 @@ static int players_part_listen(void **state, const struct api_shared *shared,
     const struct players_cfg *cfg = settings;
     struct players *p = *state = calloc(1, sizeof *p);
     if (!p) return err_set(e, ERR_MEMORY, "no memory for the players");
-    uint64_t seed[4]; /* one for each: from one table's keys no other's can be found */
+    uint64_t seed[4]; /* one per table: keys of one table reveal none of another */
     if (getrandom(seed, sizeof seed, 0) != (ssize_t)sizeof seed)
         return err_set(e, ERR_IO, "getrandom: %s", strerror(errno));
     p->pensieve = pensieve_clients(PENSIEVE_CLIENTS, seed[0], e);
@@ -117,7 +117,7 @@ static const struct route routes[] = {
     {HTTP_GET, "/demo/{link}/{viewer}/{file...}", ROUTE_OPEN, api_demo_file},
     {HTTP_PUT, "/demo/{link}/{viewer}/{file...}", ROUTE_OPEN, api_demo_change},
     {HTTP_GET, "/o/{origin}/{path*}", ROUTE_OPEN, api_origin},
-    {HTTP_POST, "/", ROUTE_FALLBACK, api_pensieve}, /* beside the page */
+    {HTTP_POST, "/", ROUTE_FALLBACK, api_pensieve}, /* "/" also serves the page, by GET */
     {HTTP_OTHER, NULL, ROUTE_OPEN, NULL},
 };
 

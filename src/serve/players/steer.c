@@ -298,8 +298,8 @@ static int ask_video(struct player *p, unsigned *estimated, struct service *s,
     return before ? report(s, p, &last, false, e) : 0;
 }
 
-/* A chunk of sound counts for the chunk of video on whose way it is: the one whose last byte was not sent
- * yet. */
+/* A chunk of sound counts for the chunk of video that is being sent at that time: its last byte has not been
+ * sent. */
 static void take_sound(struct player *p, const struct video *v,
                        const struct steer_segment *q)
 {
@@ -327,7 +327,7 @@ static int answer_request(struct steer_told *told, struct player *p, struct serv
     return 0;
 }
 
-/* What is left of a player whose video ended: its link. */
+/* What is kept of a player after its video ended: what is known of its link. */
 static struct player left_behind(const struct player *p, const struct cmcd *c,
                                  double now_s)
 {

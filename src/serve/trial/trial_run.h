@@ -13,18 +13,18 @@
  * Results. The store's rows are the only record. At a start the comparison (abr/compare.h) is computed
  * from them again, in the order in which the sessions ended. Without a store it begins at 0.
  *
- * Guard rails. When an arm is surely worse (compare_worse), it is stopped: new sessions of its viewers are
- * treated as the control, and running ones are decided as the control from the next chunk on; a control
- * whose players decide cannot take them back, so they get the published weights. It is logged and counted.
+ * Guard rails. When an arm is surely worse (compare_worse), it is stopped, logged and counted. New sessions of
+ * its viewers are treated as the control, and running ones are decided as the control from the next chunk on.
+ * If players decide in the control, running sessions get the published weights instead.
  *
  * Nodes of a cluster have one trial (trial_peers). Plan, phase, stopped arms and the key of the assignment are
  * the same on all, so a viewer has one arm on every node. A node counts its own sessions, and gets the sums
  * and the viewers that the others counted. Guard rails and the report use the sum. Each node looks at its own
- * sessions at once and at those of the others some seconds later. So nodes see the same sessions in slightly
- * other orders, and the error of a guard rail holds for each order.
+ * sessions at once and at those of other nodes some seconds later. So nodes see the same sessions in slightly
+ * different orders, and the error rate of a guard rail holds for each order.
  *
  * Promotion makes one arm's treatment that of all sessions that give no mode. Rollback ends trial or
- * promotion. Both are decided by a person, and stay over restarts.
+ * promotion. A person orders both, and they persist over restarts.
  *
  * The file trial.state of the data folder has plan, phase and stopped arms, in the form of a configuration
  * file. It is written whole, at each change.
