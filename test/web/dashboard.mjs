@@ -211,7 +211,7 @@ async function open(browser, daemon, { width, scheme = 'light', query = '', cloc
     if (clock) await page.clock.install();
     page.setDefaultTimeout(120000); // a busy machine
     page.errors = [];
-    page.on('pageerror', e => page.errors.push(e.message));
+    page.on('pageerror', e => page.errors.push(e.stack));
     await page.addInitScript(() => {
         window.shifts = [];
         new PerformanceObserver(list => {
@@ -323,11 +323,13 @@ async function pageTests(browser, daemon) {
         await until(async () => (await page.locator('#by option').allTextContents()).includes('device'), 'the label');
         await page.selectOption('#by', 'device');
         // the end of the session may count after the first reading
+        let shown, wanted;
         await until(async () => {
             const metrics = await metricsOf(daemon);
-            return isDeepStrictEqual(await page.locator('#profiles tr').filter({ hasText: 'tv' }).locator('td').allTextContents(),
-                [`${metrics.get('abrd_label_chunks_total{label="device",value="tv"}')}`, ...shownOfLabel(metrics)]);
-        }, 'its figures');
+            shown = await page.locator('#profiles tr').filter({ hasText: 'tv' }).locator('td').allTextContents();
+            wanted = [`${metrics.get('abrd_label_chunks_total{label="device",value="tv"}')}`, ...shownOfLabel(metrics)];
+            return isDeepStrictEqual(shown, wanted);
+        }, 'its figures').catch(e => assert.deepEqual(shown, wanted, e.message));
         await page.selectOption('#by', '');
         await sameAsMetrics(page, daemon);
     });
