@@ -39,6 +39,11 @@ void forecast_own_network(float *r, float hidden[2][FORECAST_OWN_UNITS],
               FORECAST_OUTPUTS);
 }
 
+double forecast_own_bounded(float r)
+{
+    return fmax(fmin((double)r, FORECAST_OWN_MOST), -FORECAST_OWN_MOST);
+}
+
 void forecast_own_correct(double logs[FORECAST_OUTPUTS], const float *weights,
                           const double *entries, double mean_kbps)
 {
@@ -46,5 +51,5 @@ void forecast_own_correct(double logs[FORECAST_OUTPUTS], const float *weights,
     forecast_own_inputs(x, entries, mean_kbps);
     forecast_own_network(r, hidden, weights, x);
     for (int j = 0; j < FORECAST_OUTPUTS; j++)
-        logs[j] += fmax(fmin((double)r[j], FORECAST_OWN_MOST), -FORECAST_OWN_MOST);
+        logs[j] += forecast_own_bounded(r[j]);
 }

@@ -34,6 +34,8 @@ void forecast_own_inputs(float *x, const double *entries, double mean_kbps);
 /* r (FORECAST_OUTPUTS) without its bounds, and the outputs of both hidden layers. */
 void forecast_own_network(float *r, float hidden[2][FORECAST_OWN_UNITS],
                           const float *weights, const float *x);
+/* r within its bounds, as it is served. */
+double forecast_own_bounded(float r);
 /* Adds the correction to the logarithms of forecast_look. */
 void forecast_own_correct(double logs[FORECAST_OUTPUTS], const float *weights,
                           const double *entries, double mean_kbps);

@@ -28,8 +28,10 @@ double forecast_example_of(struct forecast_example *out, const struct view *v)
 void forecast_example_came(struct forecast_example *x, double next_kbps,
                            double later_kbps, double mean_kbps)
 {
-    for (int j = 0; j < FORECAST_OUTPUTS; j++)
-        x->off[j] += (float)log((j < Q ? next_kbps : later_kbps) / mean_kbps);
+    for (int j = 0; j < FORECAST_OUTPUTS; j++) {
+        double kbps = j < Q ? next_kbps : later_kbps;
+        x->off[j] = kbps > 0 ? x->off[j] + (float)log(kbps / mean_kbps) : NAN;
+    }
 }
 
 /* The share of downloads below each quantile. */
@@ -63,12 +65,13 @@ double forecast_fit_loss(const float *weights, const struct forecast_history *x,
     forecast_own_network(r, hidden, weights, x->x);
     fit_quantiles(q);
     for (int j = 0; j < FORECAST_OUTPUTS; j++) {
+        double served = forecast_own_bounded(r[j]);
         if (!off) {
-            sum += anchor * held_loss((double)r[j]);
-            continue;
+            sum += anchor * held_loss(served);
+        } else if (!isnan(off[j])) {
+            double above = (double)off[j] - served;
+            sum += above > 0 ? q[j] * above : (q[j] - 1) * above;
         }
-        double above = (double)(off[j] - r[j]);
-        sum += above > 0 ? q[j] * above : (q[j] - 1) * above;
     }
     return sum;
 }
@@ -101,7 +104,8 @@ void forecast_fit_gradient(float *gradient, const float *weights,
     fit_quantiles(q);
     for (int j = 0; j < FORECAST_OUTPUTS; j++) {
         double d = off ? (off[j] < r[j]) - q[j] : anchor * held_slope((double)r[j]);
-        r[j] = (float)(d * scale);
+        bool outwards = fabs((double)r[j]) >= FORECAST_OWN_MOST && (d < 0) == (r[j] > 0);
+        r[j] = outwards || (off && isnan(off[j])) ? 0 : (float)(d * scale);
     }
     fit_layer(gradient + FORECAST_OWN_W3, down[1], weights + FORECAST_OWN_W3, hidden[1],
               U, r, FORECAST_OUTPUTS);

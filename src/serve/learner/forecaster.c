@@ -18,7 +18,7 @@ enum {
     LEVELS = 6,
     KNOWN_MOST = 98304,
     NEWEST = FORECASTER_OWN / 2,
-    KEPT_OF = 4, /* one trajectory of so many is kept back */
+    KEPT_OF_LOG2 = 2, /* one session in four is kept back */
     KEPT_LEAST = 24
 };
 static const double LINK_S = 320, MEDIA_S = 240, ANCHOR = 1, RATE = .005;
@@ -31,7 +31,14 @@ static const double LADDER_KBPS[LADDERS][LEVELS] = {
 };
 
 struct entry {
-    uint64_t source, trajectory;
+    uint64_t source, client;
+};
+
+/* What a session that is kept back gains by a correction. */
+struct gain {
+    struct entry from;
+    double sum, weight;
+    int n; /* examples */
 };
 
 /* Examples of the viewers and where they are from. */
@@ -47,9 +54,11 @@ struct forecaster {
     float fitted[FORECAST_OWN];
     struct pool own;                /* the newest NEWEST first, in a ring */
     struct pool kept;               /* a ring */
+    struct gain *gain;              /* (FORECASTER_KEPT), scratch */
     struct forecast_history *known; /* (known_n) */
     int known_n;
-    uint64_t trajectories, met_at_turn;
+    uint64_t taught,
+        taught_at_turn; /* examples of `own`, with those that were replaced */
     struct rng rng;
 };
 
@@ -129,7 +138,9 @@ struct forecaster *forecaster_new(const struct forecaster_cfg *cfg, struct err *
     if (!f) goto fail;
     f->cfg = *cfg;
     rng_init(&f->rng, cfg->seed, 0x6f6c64);
-    if (!pool_new(&f->own, FORECASTER_OWN) || !pool_new(&f->kept, FORECASTER_KEPT))
+    f->gain = malloc(sizeof *f->gain * FORECASTER_KEPT);
+    if (!f->gain || !pool_new(&f->own, FORECASTER_OWN) ||
+        !pool_new(&f->kept, FORECASTER_KEPT))
         goto fail;
     return f;
 
@@ -144,6 +155,7 @@ void forecaster_free(struct forecaster *f)
     if (!f) return;
     pool_free(&f->own);
     pool_free(&f->kept);
+    free(f->gain);
     free(f->known);
     free(f);
 }
@@ -163,11 +175,17 @@ static bool pool_full(const struct pool *p, uint64_t source, double share, int l
     return n >= share * fmax(p->n, least);
 }
 
-static void pool_put(struct pool *p, int at, const struct forecast_example *x,
+static void pool_set(struct pool *p, int at, const struct forecast_example *x,
                      struct entry from)
 {
     p->example[at] = *x;
     p->from[at] = from;
+}
+
+static void pool_put(struct pool *p, int at, const struct forecast_example *x,
+                     struct entry from)
+{
+    pool_set(p, at, x, from);
     p->met++;
     if (p->n < p->most) p->n++;
 }
@@ -181,84 +199,170 @@ static void own_put(struct forecaster *f, const struct forecast_example *x,
     if (p->met >= NEWEST) {
         uint64_t left = p->met - NEWEST; /* before this one */
         uint64_t to = left < NEWEST ? left : rng_u64(&f->rng) % (left + 1);
-        if (to < NEWEST) {
-            p->example[NEWEST + to] = p->example[at];
-            p->from[NEWEST + to] = p->from[at];
-        }
+        if (to < NEWEST) pool_set(p, NEWEST + (int)to, &p->example[at], p->from[at]);
     }
     pool_put(p, at, x, from);
 }
 
+/* Where the examples of one trajectory go. */
+struct intake {
+    struct pool *pool;
+    struct entry from;
+    bool full; /* the source has its share: its examples replace others of its own */
+    int at, left;
+};
+
+static struct intake intake_of(struct forecaster *f, const struct traj *t)
+{
+    /* by session, as trajectories of one session are of one link */
+    bool keeps = !(t->client * 0x9e3779b97f4a7c15u >> (64 - KEPT_OF_LOG2));
+    struct intake in = {keeps ? &f->kept : &f->own, {t->source, t->client}, false, 0, 0};
+    int least = keeps ? FORECASTER_KEPT : FORECASTER_LEAST;
+    in.full = pool_full(in.pool, t->source, f->cfg.source_share, least);
+    if (!in.full) return in;
+    in.at = (int)rng_below(&f->rng, (uint32_t)in.pool->n);
+    in.left = in.pool->n;
+    return in;
+}
+
+static void intake_add(struct forecaster *f, struct intake *in,
+                       const struct forecast_example *x)
+{
+    if (in->pool == &f->own) f->taught++;
+    if (!in->full && in->pool == &f->own)
+        own_put(f, x, in->from);
+    else if (!in->full)
+        pool_put(in->pool, (int)(in->pool->met % FORECASTER_KEPT), x, in->from);
+    for (bool put = !in->full; !put && in->left; in->left--) {
+        put = in->pool->from[in->at].source == in->from.source;
+        if (put) pool_set(in->pool, in->at, x, in->from);
+        in->at = (in->at + 1) % in->pool->n;
+    }
+}
+
+/* The throughput of the FORECAST_FIT_LATER chunks of step (n) from i on; 0: there are fewer. */
+static double later_kbps(const struct traj_step *const *step, int i, int n)
+{
+    double bytes = 0, seconds = 0;
+    if (i + FORECAST_FIT_LATER > n) return 0;
+    for (int k = i; k < i + FORECAST_FIT_LATER; k++) {
+        bytes += step[k]->bytes;
+        seconds += step[k]->download_s;
+    }
+    return bytes * 8e-3 / seconds;
+}
+
 void forecaster_add(struct forecaster *f, const struct traj *t)
 {
-    struct entry from = {t->source, f->trajectories++};
-    bool keeps = from.trajectory % KEPT_OF == KEPT_OF - 1;
-    if (pool_full(keeps ? &f->kept : &f->own, t->source, f->cfg.source_share,
-                  keeps ? FORECASTER_LEAST / KEPT_OF : FORECASTER_LEAST))
-        return;
+    const struct traj_step
+        *step[TRAJ_STEPS]; /* an empty chunk says nothing of the link */
+    int n = 0;
+    for (int i = 0; i < t->n; i++)
+        if (t->step[i].bytes > 0 && t->step[i].download_s > 0) step[n++] = &t->step[i];
+    struct intake in = intake_of(f, t);
     struct view v = view_default();
     v.chunk_s = t->view.chunk_s;
     for (int i = 0; i < t->before.n; i++)
         view_push(&v, t->before.bytes[i], t->before.download_s[i]);
-    for (int i = 0; i + FORECAST_FIT_LATER <= t->n; i++) {
-        const struct traj_step *s = &t->step[i];
-        double bytes = 0, seconds = 0;
-        for (int k = 0; k < FORECAST_FIT_LATER; k++) {
-            if (!(s[k].bytes > 0 && s[k].download_s > 0)) return;
-            bytes += s[k].bytes;
-            seconds += s[k].download_s;
-        }
+    for (int i = 0; i < n; i++) {
         struct forecast_example x;
         double mean_kbps = forecast_example_of(&x, &v);
         if (mean_kbps > 0) {
-            forecast_example_came(&x, s->bytes * 8e-3 / s->download_s,
-                                  bytes * 8e-3 / seconds, mean_kbps);
-            if (keeps)
-                pool_put(&f->kept, (int)(f->kept.met % FORECASTER_KEPT), &x, from);
-            else
-                own_put(f, &x, from);
+            forecast_example_came(&x, step[i]->bytes * 8e-3 / step[i]->download_s,
+                                  later_kbps(step, i, n), mean_kbps);
+            intake_add(f, &in, &x);
         }
-        view_push(&v, s->bytes, s->download_s);
+        view_push(&v, step[i]->bytes, step[i]->download_s);
     }
 }
 
 bool forecaster_turn(struct forecaster *f)
 {
     const struct pool *own = &f->own;
-    if (own->n < FORECASTER_LEAST || own->met - f->met_at_turn < FORECASTER_NEW)
+    if (f->taught < FORECASTER_LEAST || f->taught - f->taught_at_turn < FORECASTER_NEW)
         return false;
     if (!f->known && known_ground(f)) return false;
     const struct forecast_fit_cfg cfg = {f->cfg.steps, RATE, ANCHOR, f->cfg.seed};
     const struct forecast_lesson lesson = {own->example, f->known, own->n, f->known_n};
     forecast_fit(f->fitted, &cfg, &lesson);
-    f->met_at_turn = own->met;
+    f->taught_at_turn = f->taught;
     return true;
 }
 
-/* Is the loss of what was kept back significantly smaller than with `served`? A trajectory is a sample. */
-static bool forecasts_better(const struct pool *kept, const float *weights,
+static int by_source(const void *a, const void *b)
+{
+    const struct entry *x = &((const struct gain *)a)->from,
+                       *y = &((const struct gain *)b)->from;
+    if (x->source != y->source) return x->source < y->source ? -1 : 1;
+    return x->client < y->client ? -1 : x->client > y->client;
+}
+
+/* The sessions among n examples that are sorted by_source; returns their number. */
+static int gains_of_sessions(struct gain *g, int n)
+{
+    int sessions = 0;
+    for (int i = 0; i < n; i++) {
+        struct gain *last = sessions ? &g[sessions - 1] : NULL;
+        if (last && !by_source(last, &g[i])) {
+            last->sum += g[i].sum;
+            last->n++;
+        } else {
+            g[sessions++] = g[i];
+        }
+    }
+    return sessions;
+}
+
+/* Weights of n sessions: 1, and less where a source has more than its share of all weight. */
+static void gains_weigh(struct gain *g, int n, double share)
+{
+    enum { ROUNDS = 16 }; /* until the bound follows the weights that it leaves */
+    double all = n;
+    for (int round = 0; round < ROUNDS; round++) {
+        double left = 0;
+        for (int i = 0, run; i < n; i += run) {
+            for (run = 1; i + run < n && g[i + run].from.source == g[i].from.source;)
+                run++;
+            double most = g[i].from.source ? fmin(share * all, run) : run;
+            for (int k = i; k < i + run; k++)
+                g[k].weight = most / run;
+            left += most;
+        }
+        all = left;
+    }
+}
+
+/* Is the loss of what was kept back significantly smaller than with `served`? A session is a sample. */
+static bool forecasts_better(const struct forecaster *f, const float *weights,
                              const float *served)
 {
     static const float nothing[FORECAST_OWN];
-    double sum = 0, squares = 0;
-    int n = 0;
-    for (int i = 0, count; i < kept->n; i += count) {
-        double gain = 0;
-        for (count = 0; i + count < kept->n &&
-                        kept->from[i + count].trajectory == kept->from[i].trajectory;
-             count++) {
-            const struct forecast_example *x = &kept->example[i + count];
-            gain += forecast_fit_loss(served ? served : nothing, &x->history, x->off, 0) -
-                    forecast_fit_loss(weights, &x->history, x->off, 0);
-        }
-        gain /= count;
-        sum += gain;
-        squares += gain * gain;
-        n++;
+    const struct pool *kept = &f->kept;
+    struct gain *g = f->gain;
+    for (int i = 0; i < kept->n; i++) {
+        const struct forecast_example *x = &kept->example[i];
+        double was = forecast_fit_loss(served ? served : nothing, &x->history, x->off, 0);
+        double is = forecast_fit_loss(weights, &x->history, x->off, 0);
+        g[i] = (struct gain){kept->from[i], was - is, 1, 1};
     }
-    if (n < KEPT_LEAST) return false;
-    double mean = sum / n, variance = (squares / n - mean * mean) * n / (n - 1);
-    return mean - FORECASTER_Z * sqrt(fmax(variance, 0) / n) > 0;
+    qsort(g, (size_t)kept->n, sizeof *g, by_source);
+    int n = gains_of_sessions(g, kept->n);
+    gains_weigh(g, n, f->cfg.source_share);
+    double weight = 0, sum = 0, squares = 0, weights_squared = 0;
+    for (int i = 0; i < n; i++) {
+        weight += g[i].weight;
+        weights_squared += g[i].weight * g[i].weight;
+        sum += g[i].weight * g[i].sum / g[i].n;
+    }
+    /* so many sessions of equal weight have the same standard error */
+    double samples = n ? weight * weight / weights_squared : 0, mean = sum / weight;
+    if (samples < KEPT_LEAST) return false;
+    for (int i = 0; i < n; i++) {
+        double off = g[i].weight * (g[i].sum / g[i].n - mean);
+        squares += off * off;
+    }
+    double error = sqrt(squares / (weight * weight) * samples / (samples - 1));
+    return mean - FORECASTER_Z * error > 0;
 }
 
 bool forecaster_offer(float *weights, const struct forecaster *f, int half,
@@ -267,5 +371,5 @@ bool forecaster_offer(float *weights, const struct forecaster *f, int half,
     memcpy(weights, f->fitted, sizeof f->fitted);
     for (int i = FORECAST_OWN_W3; i < FORECAST_OWN; i++)
         weights[i] = ldexpf(weights[i], -half);
-    return forecasts_better(&f->kept, weights, served);
+    return forecasts_better(f, weights, served);
 }

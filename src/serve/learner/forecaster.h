@@ -1,24 +1,26 @@
 /* forecaster.h - fits the forecast's correction to the links of the daemon's own viewers.
  *
- * Every chunk of a trajectory says how well the forecast did (abr/train/forecast_fit.h). That is a label, and
- * needs neither a critic nor luck in exploring. So hundreds of sessions teach what PPO does not learn from
- * thousands. Known ground, where the forecast is held as shipped, is generated: all kinds of gen.h and random
+ * Every download with a history says how well the forecast of the next chunk did, and with nine more after it
+ * how well that of later ones did (abr/train/forecast_fit.h). That is a label, and needs neither a critic nor
+ * luck in exploring. So hundreds of sessions teach what PPO does not learn from thousands. Known ground, where the forecast is held as shipped, is generated: all kinds of gen.h and random
  * links, chunks of 1 to 8 s.
  *
- * A turn fits anew to the examples of now. Every fourth trajectory is kept back from the fit. A correction is
- * offered if it forecasts these better than what is served does: with d the mean difference of the loss in a
- * trajectory, m and s its mean and standard error over them, m - FORECASTER_Z s > 0. That needs far fewer
- * viewers than a difference of QoE. The learner's exam then tells whether it is worse anywhere, for any
+ * A turn fits anew to the examples of now. One session in four is kept back from all fits, by its id. A
+ * correction is offered if it forecasts these better than what is served does: with d the mean difference of
+ * the loss in a session, m and s its mean and standard error over them, m - FORECASTER_Z s > 0. That needs far
+ * fewer viewers than a difference of QoE. Later turns and smaller offers ask the same sessions again, so the
+ * error rate is that of one question. The learner's exam then tells whether it is worse anywhere, for any
  * profile (online_offer). If so, half of it is offered, and then a quarter. Losses on known ground fall with
  * the square of its size, as the shipped forecast is near the best one there. Gains on the own links fall with
  * the size itself.
  *
  * Examples: the newest half of FORECASTER_OWN, and as many drawn from all older ones (reservoir sampling:
- * Vitter 1985). So links of long ago are not forgotten when viewers change.
+ * Vitter 1985). So links of long ago are not forgotten when viewers change. Examples are not saved: after a
+ * restart the published correction stays until there are enough new ones, and those alone teach.
  *
- * Who may teach: one source (learn/online.h) has at most source_share of the examples. A download that a
- * viewer makes up teaches, but only what passes the exam is served. Examples are not saved: after a restart
- * the published correction stays until there are enough new ones.
+ * Who may teach: one source (learn/online.h) has at most source_share of the examples, and of the weight of the
+ * sessions that are kept back. Beyond it new examples replace old ones of the same source. A download that a
+ * viewer makes up teaches, but only what passes the exam is served. In a cluster a source counts once per node.
  *
  * Determinism: configuration and trajectories decide all. Threads: not shared. */
 #ifndef SERVE_FORECASTER_H
@@ -28,11 +30,11 @@
 #include "serve/session/traj.h"
 
 #define FORECASTER_OWN 16384
-#define FORECASTER_LEAST 4096 /* examples before it offers anything */
+#define FORECASTER_LEAST 4096 /* examples met before it offers anything */
 #define FORECASTER_NEW 2048   /* new ones before it offers again */
 #define FORECASTER_KEPT 8192  /* most examples that are kept back */
-#define FORECASTER_Z 2.66     /* 0.4 % one-sided */
-#define FORECASTER_SCALES 3   /* 1, 1/2, 1/4 */
+#define FORECASTER_Z 2.66   /* one-sided 0.4 % of many sessions, 0.7 % of 24, the least */
+#define FORECASTER_SCALES 3 /* 1, 1/2, 1/4 */
 
 struct forecaster_cfg {
     int steps; /* of the fit, in a turn */

@@ -75,6 +75,50 @@ TEST(the_gradient_is_that_of_the_loss)
     }
 }
 
+/* A correction beyond what is served earns nothing, and is pushed back alone. */
+TEST(a_correction_is_judged_within_its_bounds)
+{
+    struct rng r;
+    rng_init(&r, 6, 6);
+    float weights[FORECAST_OWN] = {0};
+    for (int then = 0; then < 2; then++) {
+        static float gradient[FORECAST_OWN];
+        struct forecast_example x = example(&r, 800, .4, then ? 1e3 : 1);
+        double loss[2];
+        for (int far = 0; far < 2; far++) {
+            for (int j = FORECAST_OWN_B3; j < FORECAST_OWN; j++)
+                weights[j] = far ? 3 : (float)FORECAST_OWN_MOST;
+            loss[far] = forecast_fit_loss(weights, &x.history, x.off, 0);
+        }
+        ck_assert_double_eq_tol(loss[0], loss[1], 1e-5);
+        memset(gradient, 0, sizeof gradient);
+        forecast_fit_gradient(gradient, weights, &x.history, x.off, 0, 1);
+        for (int j = FORECAST_OWN_B3; j < FORECAST_OWN; j++)
+            ck_assert(then ? gradient[j] == 0 : gradient[j] > 0);
+    }
+}
+
+/* Quantiles of later chunks that did not come have no loss, whatever the correction. */
+TEST(what_did_not_come_teaches_nothing)
+{
+    struct rng r;
+    rng_init(&r, 7, 7);
+    float weights[FORECAST_OWN] = {0}, gradient[FORECAST_OWN] = {0};
+    struct view v = made_view(6);
+    view_push(&v, 1e5, 1);
+    struct forecast_example x;
+    double mean_kbps = forecast_example_of(&x, &v);
+    forecast_example_came(&x, 500, 0, mean_kbps);
+    double was = forecast_fit_loss(weights, &x.history, x.off, 0);
+    ck_assert_double_gt(was, 0);
+    forecast_fit_gradient(gradient, weights, &x.history, x.off, 0, 1);
+    for (int j = 0; j < FORECAST_OUTPUTS; j++)
+        ck_assert((gradient[FORECAST_OWN_B3 + j] != 0) == (j < FORECAST_QUANTILES));
+    for (int j = FORECAST_QUANTILES; j < FORECAST_OUTPUTS; j++)
+        weights[FORECAST_OWN_B3 + j] = 1;
+    ck_assert_double_eq(forecast_fit_loss(weights, &x.history, x.off, 0), was);
+}
+
 /* The mean correction of the middle quantile. */
 static double middle(const float *weights, const struct forecast_history *x, int n)
 {
@@ -158,5 +202,6 @@ TEST(nothing_is_corrected_at_first)
 
 SUITE_WITHIN(abr_train_forecast_fit, 60, nothing_measured_is_no_example,
              an_example_is_off_by_what_came, the_gradient_is_that_of_the_loss,
+             a_correction_is_judged_within_its_bounds, what_did_not_come_teaches_nothing,
              own_links_are_learned_and_known_ones_stay,
              what_cannot_be_told_from_known_ground_stays, nothing_is_corrected_at_first);

@@ -6,13 +6,17 @@
 #include <math.h>
 #include <string.h>
 
-/* A session of n chunks whose link alternates around kbps. */
-static void session(struct traj *t, int n, double kbps, uint64_t source)
+/* A trajectory of n chunks of one session, whose link alternates around kbps. Of the sessions 0, 1, 2, ...
+ * every fourth is kept back. */
+static void session(struct traj *t, int n, double kbps, uint64_t source, int number)
 {
+    const uint64_t inverse =
+        0xf1de83e19937733du; /* of the factor that forecaster.c hashes with */
     memset(t, 0, sizeof *t);
     t->view = made_view(6);
     t->n = n;
     t->source = source;
+    t->client = ((uint64_t)(3 - number % 4) << 62 | (uint64_t)number) * inverse;
     for (int i = 0; i < n; i++) {
         t->step[i].download_s = 3;
         t->step[i].bytes = kbps * (i % 3 ? 1.2 : .4) * 125 * 3;
@@ -27,40 +31,47 @@ static struct forecaster *forecaster(double source_share)
     return f;
 }
 
-/* Each chunk with a history and ten that follow, itself among them. */
-TEST(examples_have_a_history_and_a_future)
+/* Each chunk with a history; an empty one is none. */
+TEST(examples_have_a_history)
 {
     static struct traj t;
     struct forecaster *f = forecaster(1);
-    session(&t, 30, 800, 0);
+    session(&t, 30, 800, 0, 0);
     forecaster_add(f, &t);
-    ck_assert_int_eq(forecaster_examples(f), 30 - FORECAST_FIT_LATER);
+    ck_assert_int_eq(forecaster_examples(f), 29);
     t.before.n = 1; /* then the first chunk has one, too */
     t.before.bytes[0] = 100000;
     t.before.download_s[0] = 1;
     forecaster_add(f, &t);
-    ck_assert_int_eq(forecaster_examples(f), 2 * (30 - FORECAST_FIT_LATER) + 1);
-    session(&t, FORECAST_FIT_LATER - 1, 800, 0);
+    ck_assert_int_eq(forecaster_examples(f), 29 + 30);
+    t.step[4].bytes = 0;
     forecaster_add(f, &t);
-    ck_assert_int_eq(forecaster_examples(f), 2 * (30 - FORECAST_FIT_LATER) + 1);
+    ck_assert_int_eq(forecaster_examples(f), 29 + 30 + 29);
     forecaster_free(f);
 }
 
+/* A source that has its share goes on teaching, in the place of what it taught before. */
 TEST(one_source_has_its_share)
 {
     static struct traj t;
     struct forecaster *f = forecaster(.1);
-    for (int i = 0; i < 200; i++) {
-        session(&t, 50, 800, 7);
+    for (int i = 0; i < 400; i += 4) { /* none is kept back */
+        session(&t, 51, 800, 7, i);
         forecaster_add(f, &t);
     }
     int most = forecaster_examples(f);
     ck_assert_int_ge(most, FORECASTER_LEAST / 10);
     ck_assert_int_lt(most, FORECASTER_LEAST / 10 + TRAJ_STEPS);
-    session(&t, 50, 800, 8);
+    session(&t, 51, 800, 8, 0);
     forecaster_add(f, &t);
-    ck_assert_int_eq(forecaster_examples(f), most + 40);
-    ck_assert(!forecaster_turn(f)); /* too few for an offer */
+    ck_assert_int_eq(forecaster_examples(f), most + 50);
+    ck_assert(forecaster_turn(f));
+    ck_assert(!forecaster_turn(f));
+    for (int i = 0; i < FORECASTER_NEW / 50 + 1; i++) {
+        session(&t, 51, 800, 7, 4 * i);
+        forecaster_add(f, &t);
+    }
+    ck_assert(forecaster_turn(f));
     forecaster_free(f);
 }
 
@@ -69,7 +80,7 @@ static struct forecaster *fitted(void)
     static struct traj t;
     struct forecaster *f = forecaster(1);
     for (int i = 0; i < 150; i++) {
-        session(&t, 50, 500, 0);
+        session(&t, 50, 500, 0, i);
         forecaster_add(f, &t);
     }
     ck_assert(forecaster_turn(f));
@@ -119,7 +130,7 @@ TEST(links_of_long_ago_are_not_forgotten)
     double was = 0;
     for (int crowd = 0; crowd < 2; crowd++) {
         for (int i = 0; i < FORECASTER_OWN / 2 / 90 * 4 / 3 + 2; i++) {
-            session(&t, 100, crowd ? 9000 : 500, 0);
+            session(&t, 100, crowd ? 9000 : 500, 0, i);
             forecaster_add(f, &t);
         }
         ck_assert(forecaster_turn(f));
@@ -143,18 +154,44 @@ TEST(an_offer_forecasts_better_than_what_is_served)
     forecaster_free(f);
 }
 
-TEST(a_few_trajectories_prove_nothing)
+/* However many trajectories a session closes, its link is one. */
+TEST(a_few_sessions_prove_nothing)
 {
     static struct traj t;
     float offer[FORECAST_OWN];
-    struct forecaster *f = forecaster(1);
-    for (int i = 0; i < 50; i++) { /* 12 are kept back */
-        session(&t, 120, 500, 0);
-        forecaster_add(f, &t);
+    for (int sessions = 60; sessions <= 100; sessions += 40) { /* 15, 25 are kept back */
+        struct forecaster *f = forecaster(1);
+        for (int i = 0; i < 4 * sessions; i++) {
+            session(&t, 50, 500, 0, i % sessions);
+            forecaster_add(f, &t);
+        }
+        ck_assert(forecaster_turn(f));
+        ck_assert(forecaster_offer(offer, f, 0, NULL) == (sessions == 100));
+        forecaster_free(f);
     }
-    ck_assert(forecaster_turn(f));
-    ck_assert(!forecaster_offer(offer, f, 0, NULL));
-    forecaster_free(f);
+}
+
+/* One address closes more sessions than all others together, on links that nobody else has. */
+TEST(one_source_refuses_nothing)
+{
+    static struct traj t;
+    float offer[FORECAST_OWN];
+    for (int bound = 0; bound < 2; bound++) {
+        struct forecaster_cfg cfg = {200, bound ? .1 : 1, 3};
+        struct forecaster *f = forecaster_new(&cfg, NULL);
+        for (int i = 0; i < 200; i++) {
+            session(&t, 50, 500, (uint64_t)i + 1, i);
+            forecaster_add(f, &t);
+        }
+        for (int i = 0; i < 2000; i++) {
+            session(&t, 2, 500, 999, 4 * i + 3);
+            t.step[1].bytes /= 100; /* begins as the others, and fails */
+            forecaster_add(f, &t);
+        }
+        ck_assert(forecaster_turn(f));
+        ck_assert(forecaster_offer(offer, f, 0, NULL) == (bound == 1));
+        forecaster_free(f);
+    }
 }
 
 TEST(a_turn_needs_new_examples)
@@ -162,8 +199,8 @@ TEST(a_turn_needs_new_examples)
     static struct traj t;
     struct forecaster *f = fitted();
     ck_assert(!forecaster_turn(f));
-    for (int i = 0; i < FORECASTER_NEW / 40 * 4 / 3 + 2; i++) {
-        session(&t, 50, 500, 0);
+    for (int i = 0; i < FORECASTER_NEW / 49 * 4 / 3 + 2; i++) {
+        session(&t, 50, 500, 0, i);
         forecaster_add(f, &t);
     }
     ck_assert(forecaster_turn(f));
@@ -171,8 +208,8 @@ TEST(a_turn_needs_new_examples)
     forecaster_free(f);
 }
 
-SUITE_WITHIN(serve_learner_forecaster, 120, examples_have_a_history_and_a_future,
+SUITE_WITHIN(serve_learner_forecaster, 120, examples_have_a_history,
              one_source_has_its_share, a_second_offer_is_half_of_the_first,
              links_of_long_ago_are_not_forgotten,
-             an_offer_forecasts_better_than_what_is_served,
-             a_few_trajectories_prove_nothing, a_turn_needs_new_examples);
+             an_offer_forecasts_better_than_what_is_served, a_few_sessions_prove_nothing,
+             one_source_refuses_nothing, a_turn_needs_new_examples);
