@@ -28,10 +28,8 @@ double forecast_example_of(struct forecast_example *out, const struct view *v)
 void forecast_example_came(struct forecast_example *x, double next_kbps,
                            double later_kbps, double mean_kbps)
 {
-    for (int j = 0; j < FORECAST_OUTPUTS; j++) {
-        double kbps = j < Q ? next_kbps : later_kbps;
-        x->off[j] = kbps > 0 ? x->off[j] + (float)log(kbps / mean_kbps) : NAN;
-    }
+    for (int j = 0; j < FORECAST_OUTPUTS; j++)
+        x->off[j] += (float)log((j < Q ? next_kbps : later_kbps) / mean_kbps);
 }
 
 /* The share of downloads below each quantile. */
@@ -68,10 +66,10 @@ double forecast_fit_loss(const float *weights, const struct forecast_history *x,
         double served = forecast_own_bounded(r[j]);
         if (!off) {
             sum += anchor * held_loss(served);
-        } else if (!isnan(off[j])) {
-            double above = (double)off[j] - served;
-            sum += above > 0 ? q[j] * above : (q[j] - 1) * above;
+            continue;
         }
+        double above = (double)off[j] - served;
+        sum += above > 0 ? q[j] * above : (q[j] - 1) * above;
     }
     return sum;
 }
@@ -105,7 +103,7 @@ void forecast_fit_gradient(float *gradient, const float *weights,
     for (int j = 0; j < FORECAST_OUTPUTS; j++) {
         double d = off ? (off[j] < r[j]) - q[j] : anchor * held_slope((double)r[j]);
         bool outwards = fabs((double)r[j]) >= FORECAST_OWN_MOST && (d < 0) == (r[j] > 0);
-        r[j] = outwards || (off && isnan(off[j])) ? 0 : (float)(d * scale);
+        r[j] = outwards ? 0 : (float)(d * scale);
     }
     fit_layer(gradient + FORECAST_OWN_W3, down[1], weights + FORECAST_OWN_W3, hidden[1],
               U, r, FORECAST_OUTPUTS);

@@ -9,7 +9,6 @@
  *   known   anchor sum over quantiles of |r| - D / 2, or r^2 / (2 D) where |r| < D
  *
  * r is bounded as in service (FORECAST_OWN_MOST): beyond that it earns nothing, and is only pushed back.
- * Where fewer than FORECAST_FIT_LATER chunks came, their quantiles have no loss.
  *
  * A step of Adam takes half of its batch from each. Both losses have a bounded slope. So nothing is corrected
  * where known examples outnumber own ones by a factor that the anchor sets. A squared loss of the known ones
@@ -36,12 +35,12 @@ struct forecast_history {
 
 struct forecast_example {
     struct forecast_history history;
-    float off[FORECAST_OUTPUTS]; /* d; NaN: not known */
+    float off[FORECAST_OUTPUTS]; /* d */
 };
 
 /* The history of a view; returns m [kbit/s], 0: nothing was measured. */
 double forecast_example_of(struct forecast_example *out, const struct view *v);
-/* What came after it; later_kbps 0: not known. */
+/* What came after it. */
 void forecast_example_came(struct forecast_example *x, double next_kbps,
                            double later_kbps, double mean_kbps);
 

@@ -240,14 +240,13 @@ static void intake_add(struct forecaster *f, struct intake *in,
     }
 }
 
-/* The throughput of the FORECAST_FIT_LATER chunks of step (n) from i on; 0: there are fewer. */
-static double later_kbps(const struct traj_step *const *step, int i, int n)
+/* The throughput of so many steps together. */
+static double together_kbps(const struct traj_step *const *step, int n)
 {
     double bytes = 0, seconds = 0;
-    if (i + FORECAST_FIT_LATER > n) return 0;
-    for (int k = i; k < i + FORECAST_FIT_LATER; k++) {
-        bytes += step[k]->bytes;
-        seconds += step[k]->download_s;
+    for (int i = 0; i < n; i++) {
+        bytes += step[i]->bytes;
+        seconds += step[i]->download_s;
     }
     return bytes * 8e-3 / seconds;
 }
@@ -264,12 +263,12 @@ void forecaster_add(struct forecaster *f, const struct traj *t)
     v.chunk_s = t->view.chunk_s;
     for (int i = 0; i < t->before.n; i++)
         view_push(&v, t->before.bytes[i], t->before.download_s[i]);
-    for (int i = 0; i < n; i++) {
+    for (int i = 0; i + FORECAST_FIT_LATER <= n; i++) {
         struct forecast_example x;
         double mean_kbps = forecast_example_of(&x, &v);
         if (mean_kbps > 0) {
-            forecast_example_came(&x, step[i]->bytes * 8e-3 / step[i]->download_s,
-                                  later_kbps(step, i, n), mean_kbps);
+            forecast_example_came(&x, together_kbps(step + i, 1),
+                                  together_kbps(step + i, FORECAST_FIT_LATER), mean_kbps);
             intake_add(f, &in, &x);
         }
         view_push(&v, step[i]->bytes, step[i]->download_s);

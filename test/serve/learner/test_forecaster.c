@@ -31,22 +31,25 @@ static struct forecaster *forecaster(double source_share)
     return f;
 }
 
-/* Each chunk with a history; an empty one is none. */
-TEST(examples_have_a_history)
+/* Each chunk with a history and ten that follow, itself among them. An empty one is none. */
+TEST(examples_have_a_history_and_a_future)
 {
     static struct traj t;
     struct forecaster *f = forecaster(1);
     session(&t, 30, 800, 0, 0);
     forecaster_add(f, &t);
-    ck_assert_int_eq(forecaster_examples(f), 29);
+    ck_assert_int_eq(forecaster_examples(f), 20);
     t.before.n = 1; /* then the first chunk has one, too */
     t.before.bytes[0] = 100000;
     t.before.download_s[0] = 1;
     forecaster_add(f, &t);
-    ck_assert_int_eq(forecaster_examples(f), 29 + 30);
+    ck_assert_int_eq(forecaster_examples(f), 20 + 21);
     t.step[4].bytes = 0;
     forecaster_add(f, &t);
-    ck_assert_int_eq(forecaster_examples(f), 29 + 30 + 29);
+    ck_assert_int_eq(forecaster_examples(f), 20 + 21 + 20);
+    session(&t, FORECAST_FIT_LATER - 1, 800, 0, 0);
+    forecaster_add(f, &t);
+    ck_assert_int_eq(forecaster_examples(f), 20 + 21 + 20);
     forecaster_free(f);
 }
 
@@ -56,19 +59,19 @@ TEST(one_source_has_its_share)
     static struct traj t;
     struct forecaster *f = forecaster(.1);
     for (int i = 0; i < 400; i += 4) { /* none is kept back */
-        session(&t, 51, 800, 7, i);
+        session(&t, 60, 800, 7, i);
         forecaster_add(f, &t);
     }
     int most = forecaster_examples(f);
     ck_assert_int_ge(most, FORECASTER_LEAST / 10);
     ck_assert_int_lt(most, FORECASTER_LEAST / 10 + TRAJ_STEPS);
-    session(&t, 51, 800, 8, 0);
+    session(&t, 60, 800, 8, 0);
     forecaster_add(f, &t);
     ck_assert_int_eq(forecaster_examples(f), most + 50);
     ck_assert(forecaster_turn(f));
     ck_assert(!forecaster_turn(f));
     for (int i = 0; i < FORECASTER_NEW / 50 + 1; i++) {
-        session(&t, 51, 800, 7, 4 * i);
+        session(&t, 60, 800, 7, 4 * i);
         forecaster_add(f, &t);
     }
     ck_assert(forecaster_turn(f));
@@ -184,8 +187,9 @@ TEST(one_source_refuses_nothing)
             forecaster_add(f, &t);
         }
         for (int i = 0; i < 2000; i++) {
-            session(&t, 2, 500, 999, 4 * i + 3);
-            t.step[1].bytes /= 100; /* begins as the others, and fails */
+            session(&t, FORECAST_FIT_LATER + 1, 500, 999, 4 * i + 3);
+            for (int k = 1; k < t.n; k++)
+                t.step[k].bytes /= 100; /* begins as the others, and fails */
             forecaster_add(f, &t);
         }
         ck_assert(forecaster_turn(f));
@@ -199,7 +203,7 @@ TEST(a_turn_needs_new_examples)
     static struct traj t;
     struct forecaster *f = fitted();
     ck_assert(!forecaster_turn(f));
-    for (int i = 0; i < FORECASTER_NEW / 49 * 4 / 3 + 2; i++) {
+    for (int i = 0; i < FORECASTER_NEW / 40 * 4 / 3 + 2; i++) {
         session(&t, 50, 500, 0, i);
         forecaster_add(f, &t);
     }
@@ -208,7 +212,7 @@ TEST(a_turn_needs_new_examples)
     forecaster_free(f);
 }
 
-SUITE_WITHIN(serve_learner_forecaster, 120, examples_have_a_history,
+SUITE_WITHIN(serve_learner_forecaster, 120, examples_have_a_history_and_a_future,
              one_source_has_its_share, a_second_offer_is_half_of_the_first,
              links_of_long_ago_are_not_forgotten,
              an_offer_forecasts_better_than_what_is_served, a_few_sessions_prove_nothing,
