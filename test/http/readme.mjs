@@ -100,11 +100,12 @@ await test('the question of the tutorial, and what its changes give', () => {
 
 await test('a session of a player of your own', async () => {
     const { session } = JSON.parse(run(codeBlock('web/docs/own-player.md', '/v1/sessions -d').text));
-    const question = JSON.parse(codeBlock('web/docs/own-player.md', '"rebuffer_s"').text);
+    const [question, last] = ['"last"', '"final"'].map(words => JSON.parse(codeBlock('web/docs/own-player.md', words).text));
     const ask = () => d.call('POST', `/v1/sessions/${session}/decisions`, question);
     const { status, json } = await ask();
     assert.deepEqual([status, json.chunk], [200, 1]);
     assert.deepEqual((await ask()).json, json);
+    assert.equal((await d.call('POST', `/v1/sessions/${session}/rewards`, last)).status, 200);
     assert.equal((await d.call('DELETE', `/v1/sessions/${session}`)).status, 204);
     assert.equal((await ask()).status, 404);
 });

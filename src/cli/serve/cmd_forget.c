@@ -138,8 +138,10 @@ int cmd_forget(int argc, char **argv)
             "meanwhile: players get 503 and go on with their own rules.\n"
             "\n"
             "Backups are not changed. Weights keep what they learned: no session can be\n"
-            "read from them, but it cannot be removed either. To be without it, delete\n"
-            "policy.safetensors, and the daemon starts from the shipped weights.",
+            "read from them, but it cannot be removed either. To be without it, stop\n"
+            "the daemon. Delete policy.safetensors, policy.safetensors.prev,\n"
+            "candidate.safetensors and grown-*.safetensors. The daemon then starts\n"
+            "from the shipped weights, or from those of --policy.",
         .opts = opts,
         .example =
             "abrd forget --data /var/lib/abrd --viewer anna --dry-run\n"

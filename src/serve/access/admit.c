@@ -47,7 +47,7 @@ const struct field admit_fields[] = {
     {"open-rate", "N",
      "largest number of sessions per second that one address may open, a minute of them "
      "at once; 0: no limit. The default lets 2000 viewers behind one NAT start within 30 "
-     "s",
+     "s, if --address-connections allows it",
      ROW(open_rate), .lo = 0, .hi = 1e6, .flags = FIELD_LIVE},
     {"session-rate", "N",
      "largest number of requests per second for one session; 0: no limit",
