@@ -3,8 +3,8 @@
  * Every download with a history and nine more after it says how well the forecast did
  * (abr/train/forecast_fit.h). That is a label, and needs neither a critic nor luck in exploring. So hundreds of
  * sessions teach what PPO does not learn from thousands. The last nine downloads of a trajectory teach nothing:
- * labels of the next chunk alone did not close more of the gap to the oracle (5 seeds). Known ground, where the forecast is held as shipped, is generated: all kinds of gen.h and random
- * links, chunks of 1 to 8 s.
+ * labels of the next chunk alone did not close more of the gap to the oracle (5 seeds). Known ground, where the
+ * forecast is held as shipped, is generated: all kinds of gen.h and random links, chunks of 1 to 8 s.
  *
  * A turn fits anew to the examples of now. One session in four is kept back from all fits, by its id. A
  * correction is offered if it forecasts these better than what is served does: with d the mean difference of
