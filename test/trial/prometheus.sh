@@ -38,8 +38,14 @@ curl -sf -X PUT "$url/v1/profiles/quiz" -d '{"mu":[3,1,3],"grow":true}' >/dev/nu
 check $? "a grown profile"
 build/abrd emulate --server "$url" --viewers 150 --no-hint 0.2 >"$work/emulate" 2>&1
 check $? "viewers: $(tail -n 1 "$work/emulate")"
-curl -sf "$url/metrics" >"$work/metrics"
-check $? "GET /metrics"
+# the learner may be in its first update
+for ((i = 0; i < 600; i++)); do
+    curl -sf "$url/metrics" >"$work/metrics"
+    asked=$?
+    ! grep -q '^abrd_learner_entropy' "$work/metrics" || break
+    sleep 0.1
+done
+check $asked "GET /metrics"
 "$promtool" check metrics <"$work/metrics" >"$work/said" 2>&1
 check $? "promtool check metrics: $(head -n 5 "$work/said")"
 cat "$work/said"

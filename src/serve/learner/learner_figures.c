@@ -57,8 +57,8 @@ const struct figure learner_figures[] = {
      "Emulated steps that joined updates.", ROW(judged.rehearsed)},
     {0}};
 
-/* While there was no update these have no value. */
-#define LAST(member) ROW(last.member), FIGURE_WHEN(struct online_stats, updates)
+/* While there was no update, published or not, these have no value. */
+#define LAST(member) ROW(last.member), FIGURE_WHEN(struct online_stats, last.steps)
 
 const struct figure learner_update_figures[] = {
     {"abrd_learner_policy_loss", "policy_loss", FIGURE_GAUGE,
