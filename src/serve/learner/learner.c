@@ -87,6 +87,8 @@ static void learner_note(struct learner *l, enum curve_kind kind, double now)
                             .steps = s.steps,
                             .score = s.check_score,
                             .best = s.check_best};
+    if (kind == CURVE_UPDATE || kind == CURVE_ORDER)
+        p.score = online_score(l->common.online);
     /* an update that failed before the exam has no score: check_score is an earlier one */
     if (kind == CURVE_ROLLBACK &&
         s.check_score >= online_lowest(&l->cfg.online, s.check_best))
@@ -400,10 +402,8 @@ static int resume(struct learner *l, const struct policy *p, const void *state,
     if (training_start(&next, &l->cfg.online, p, e)) return ERR_MEMORY;
     *fresh = !state || online_state_put(next.online, state, state_n, NULL) != 0;
     struct policy *published = policy_clone(online_policy(next.online), e);
-    struct online_stats s;
-    online_stats(next.online, &s);
     int rc = published ? published_swap(next.published, published, published_at,
-                                        s.check_score, e)
+                                        online_score(next.online), e)
                        : ERR_MEMORY;
     if (rc) {
         online_free(next.online);
@@ -496,7 +496,7 @@ static int checkpoint(struct learner *l, struct err *e)
     ckpt_meta_set(&meta, "made_by", "abrd serve");
     ckpt_meta_set(&meta, "layout", "%s", feat_layout_name(l->layout));
     ckpt_meta_set(&meta, "updates", "%llu", (unsigned long long)s.updates);
-    ckpt_meta_set(&meta, "check_score", "%.9g", s.check_score);
+    ckpt_meta_set(&meta, "check_score", "%.9g", online_score(l->common.online));
     for (int w = 0; w < 2; w++) {
         char text[GATE_TEXT];
         gate_text(text, online_gate(l->common.online, (enum ppo_which)w),

@@ -55,15 +55,14 @@ void training_release(struct training *t)
 
 int training_publish(struct training *t, double now, struct err *e)
 {
-    struct online_stats s;
-    online_stats(t->online, &s);
     const struct policy *new = online_policy(t->online);
+    double score = online_score(t->online);
     t->unpublished = true;
-    int rc = t->announce ? t->announce(t->ctx, new, now, s.check_score, e) : 0;
+    int rc = t->announce ? t->announce(t->ctx, new, now, score, e) : 0;
     if (rc) return rc;
     struct policy *p = policy_clone(new, e);
     if (!p) return ERR_MEMORY;
-    rc = published_swap(t->published, p, now, s.check_score, e);
+    rc = published_swap(t->published, p, now, score, e);
     t->unpublished = rc != 0;
     return rc;
 }
