@@ -331,17 +331,43 @@ static int publish_again(struct learner *l, double now, struct err *e)
     return rc ? rc : 1;
 }
 
-/* Fits the forecast after an update that gave rc; returns the result of both. */
-static int take_forecast(struct learner *l, int rc, double now, struct err *e)
+/* Fits the forecast. 1: a correction was published; 0: none was taken; negative: it could not be published. */
+static int take_forecast(struct learner *l, double now, struct err *e)
 {
     int failed = 0;
     if (l->common.unpublished || training_forecast(&l->common, now, &failed, e) != 1)
-        return rc;
+        return 0;
     l->untold = CURVE_UPDATE;
     if (failed) return failed;
     learner_look(l);
     learner_note(l, CURVE_UPDATE, now);
-    return rc < 0 ? rc : 1;
+    return 1;
+}
+
+/* As training_update, but a held update is 0, and what could not be published is its failure. */
+static int take_update(struct learner *l, double now, struct err *e)
+{
+    int failed = 0, rc = training_update(&l->common, now, &failed, e);
+    if (rc == ONLINE_HELD) learner_note(l, CURVE_HELD, now);
+    if (rc == ERR_NUMERIC) learner_note(l, CURVE_ROLLBACK, now);
+    if (rc != 1) return rc == ONLINE_HELD ? 0 : rc;
+    l->untold = CURVE_UPDATE;
+    learner_look(l);
+    if (failed) return failed;
+    learner_note(l, CURVE_UPDATE, now);
+    return 1;
+}
+
+/* An update and a fit of the forecast. A version counts more than a failure, and a failure to publish more than
+ * a rollback, so that the error is that of the result. */
+static int learner_learn(struct learner *l, double now, struct err *e)
+{
+    int updated = take_update(l, now, e), fitted = take_forecast(l, now, e);
+    if (updated == 1 || fitted == 1) return 1;
+    if (fitted < 0) return fitted;
+    if (updated == ERR_NUMERIC)
+        err_set(e, updated, "new weights were not finite or clearly worse: rolled back");
+    return updated;
 }
 
 static int take_turn(struct learner *l, double wait_s, double now, struct err *e)
@@ -361,28 +387,11 @@ static int take_turn(struct learner *l, double wait_s, double now, struct err *e
         wait_s = 0;
     }
 
-    if (online_ready(l->common.online)) {
-        int failed = 0;
-        rc = training_update(&l->common, now, &failed, e);
-        if (rc == 1) {
-            l->untold = CURVE_UPDATE;
-            if (failed) rc = failed;
-            learner_look(l);
-            if (!failed) learner_note(l, CURVE_UPDATE, now);
-        } else if (rc == ONLINE_HELD) {
-            learner_note(l, CURVE_HELD, now);
-            rc = 0;
-        } else if (rc == ERR_NUMERIC) {
-            learner_note(l, CURVE_ROLLBACK, now);
-            err_set(e, ERR_NUMERIC,
-                    "new weights were not finite or clearly worse: rolled back");
-        }
-        rc = take_forecast(l, rc, now, e);
-    }
+    if (online_ready(l->common.online)) rc = learner_learn(l, now, e);
     refresh_stats(l);
     if (others->self) {
         int grew = others->turn(others->self, now, e);
-        if (grew < 0 && rc >= 0) rc = grew;
+        if (grew < 0 && !rc) rc = grew;
     }
     return rc;
 }

@@ -65,7 +65,9 @@ struct learner *learner_new(const struct learner_cfg *cfg, const struct policy *
                             struct err *e);
 void learner_free(struct learner *l);
 
-/* Waits up to wait_s for a trajectory. 1: a new version was published at time `now`. */
+/* Waits up to wait_s for a trajectory. 1: a new version was published at time `now`; e then tells what else
+ * failed, if anything. A rollback in the same turn is only counted. Negative: none was published, and e tells
+ * why. */
 int learner_turn(struct learner *l, double wait_s, double now, struct err *e)
     __attribute__((warn_unused_result));
 

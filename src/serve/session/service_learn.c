@@ -222,22 +222,34 @@ static void log_rescue(struct service *s)
               (unsigned long long)l.judged.excluded);
 }
 
-/* One turn of the learner. A rolled-back update is only logged and returned. */
+static uint64_t rollbacks_now(struct service *s)
+{
+    struct online_stats l;
+    learner_stats(s->learner, &l);
+    return l.rollbacks;
+}
+
+/* One turn of the learner. A rolled-back update is only logged and returned. If a turn has another result, too,
+ * such as a published correction, both are logged. */
 int service_turn(struct service *s, double wait_s, struct err *e)
 {
     struct err why = {0};
     bool logged = !learner_published(s->learner); /* a retry of the last turn */
+    uint64_t before = rollbacks_now(s);
     int rc = learner_turn(s->learner, wait_s, service_now(s), &why);
     log_rescue(s);
+    if (rc != ERR_NUMERIC && rollbacks_now(s) != before)
+        log_event(s->cfg.log, LOG_WARN, "learner",
+                  "new weights were not finite or clearly worse: rolled back");
     if (rc == 1) {
         const struct weights *w = published_get(s->published);
         log_event(s->cfg.log, LOG_INFO, "policy", "version %llu, check %.4f",
                   (unsigned long long)w->policy->version, w->check_score);
         published_put(s->published, w);
-    } else if (rc < 0) {
-        log_err(s->cfg.log, logged ? LOG_DEBUG : LOG_WARN, "learner", &why);
-        err_field(e, why.code, why.field, "%s", why.detail);
     }
+    if (rc < 0 || why.code)
+        log_err(s->cfg.log, logged ? LOG_DEBUG : LOG_WARN, "learner", &why);
+    if (rc < 0) err_field(e, why.code, why.field, "%s", why.detail);
     return rc;
 }
 
