@@ -167,6 +167,7 @@ struct learner *learner_new(const struct learner_cfg *cfg, const struct policy *
     l->common.exam = exam_new(&start->cfg, e);
     if (!l->common.exam || learner_memory(l, start, e)) goto fail;
     if (training_start(&l->common, &cfg->online, start, e)) goto fail;
+    training_attach_judge(&l->common);
     l->vitals = vitals_new(l->common.exam, start, e);
     if (!l->vitals) goto fail;
     *fresh = !state || online_state_put(l->common.online, state, state_n, NULL) != 0;
@@ -422,6 +423,7 @@ static int resume(struct learner *l, const struct policy *p, const void *state,
     l->common = next;
     l->common.unsaved = true;
     l->common.unpublished = false;
+    training_attach_judge(&l->common);
     refresh_stats(l);
     return 0;
 }

@@ -34,14 +34,18 @@ int training_start(struct training *t, const struct online_cfg *cfg,
     t->online = online_new(cfg, start, training_check, t->exam, e);
     if (!t->online) return ERR_MEMORY;
     if (t->rehearsal) online_rehearse(t->online, rehearsal_collect, t->rehearsal);
-    if (!t->cells) return 0;
+    return 0;
+}
+
+void training_attach_judge(struct training *t)
+{
+    if (!t->cells) return;
     const struct online_judge judge = {.self = t->cells,
                                        .judge = training_judge,
                                        .publish = training_promote,
                                        .replace = training_replace,
                                        .home = cells_shipped(t->cells)};
     online_judge(t->online, &judge);
-    return 0;
 }
 
 void training_release(struct training *t)

@@ -16,6 +16,7 @@
 #include "serve/learner/bus_local.h"
 #include "serve/session/decide.h"
 #include "serve/learner/exam.h"
+#include "support/alloc.h"
 #include "support/served.h"
 #include "support/trajs.h"
 #include "support/tmpdir.h"
@@ -506,6 +507,61 @@ START_TEST(a_checkpoint_that_cannot_be_written_says_so)
 }
 END_TEST
 
+/* A batch in which the exam by cells judges the update; its report is in *out. */
+static void be_examined(struct rig *r, struct cells_report *out)
+{
+    for (int i = 0; i < 10; i++)
+        send_session(r, i % 6, i % 6);
+    (void)!learner_turn(r->learner, 0, 2, NULL);
+    ck_assert(learner_exam(r->learner, out));
+}
+
+/* The last allocation of a resume fails. The next exam is that of a learner that never tried, with the same
+ * champion. */
+START_TEST(a_resume_without_memory_changes_nothing)
+{
+    enum { TRIED, NEVER, RESUMED, LEARNERS };
+    struct rig r[LEARNERS];
+    static struct cells_report said[LEARNERS];
+    struct policy *other = NULL;
+    long calls = 0;
+    bool fresh;
+    for (int i = LEARNERS - 1; i >= 0; i--) {
+        rig_begin(&r[i]);
+        r[i].cfg.online.exam_links = 4;
+        r[i].cfg.online.tolerance = 100;
+        rig_learner(&r[i]);
+        if (!other) {
+            other = policy_clone(r[i].start, NULL);
+            policy_init(other, 99);
+            other->version = 9;
+        }
+        /* checks allocate, too */
+        alloc_watch_failing(i == TRIED ? calls : 0);
+        int rc = i == NEVER
+                     ? 0
+                     : learner_resume(r[i].learner, other, NULL, 0, &fresh, 3, NULL);
+        if (i == RESUMED) calls = alloc_calls();
+        alloc_watch_failing(0);
+        ck_assert_int_eq(rc, i == TRIED ? ERR_MEMORY : 0);
+        ck_assert_uint_eq(served_version(&r[i]), i == RESUMED ? 9 : 5);
+        ck_assert_uint_eq(learner_policy(r[i].learner)->version, i == RESUMED ? 9 : 5);
+        be_examined(&r[i], &said[i]);
+    }
+    ck_assert_int_gt(said[TRIED].n, 0);
+    int moved = 0;
+    for (int k = 0; k < said[TRIED].n; k++) {
+        float champion = said[TRIED].row[k].champion;
+        ck_assert_double_eq((double)champion, (double)said[NEVER].row[k].champion);
+        moved += champion != said[RESUMED].row[k].champion;
+    }
+    ck_assert_int_gt(moved, 0);
+    for (int i = 0; i < LEARNERS; i++)
+        rig_end(&r[i]);
+    policy_free(other);
+}
+END_TEST
+
 /* ---- it learns: emulated viewers of a service that begins with random weights ---- */
 
 static double play(struct served *f, const struct emu_world *world, uint64_t key)
@@ -601,4 +657,5 @@ SUITE_WITHIN(serve_learner_learner, 120, a_full_batch_becomes_the_next_version,
              the_error_of_a_turn_is_that_of_its_result,
              a_full_disk_leaves_both_checkpoints,
              checkpoints_keep_the_one_before_and_the_optimiser,
-             a_checkpoint_that_cannot_be_written_says_so, viewers_teach_the_service);
+             a_checkpoint_that_cannot_be_written_says_so,
+             a_resume_without_memory_changes_nothing, viewers_teach_the_service);
