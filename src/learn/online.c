@@ -647,6 +647,14 @@ const struct policy *online_policy(const struct online *o)
     return o->stats.judged.holding ? o->champion : o->policy;
 }
 
+bool online_drop_input(const struct online_cfg *cfg, struct policy *p)
+{
+    if (cfg->forecast_steps || !p->input_n) return false;
+    policy_copy_input(p, NULL, 0);
+    if (policy_version(p)) policy_raise_version(p);
+    return true;
+}
+
 double online_score(const struct online *o)
 {
     return o->stats.judged.holding ? o->champion_bars.bars.score : o->bars.score;

@@ -409,12 +409,17 @@ static int resume(struct learner *l, const struct policy *p, const void *state,
                   size_t state_n, bool *fresh, double published_at, struct err *e)
 {
     struct training next = l->common;
-    if (training_start(&next, &l->cfg.online, p, e)) return ERR_MEMORY;
+    struct policy *start = policy_clone(p, e);
+    if (!start) return ERR_MEMORY;
+    (void)online_drop_input(&l->cfg.online, start);
+    int rc = training_start(&next, &l->cfg.online, start, e);
+    policy_free(start);
+    if (rc) return rc;
     *fresh = !state || online_state_put(next.online, state, state_n, NULL) != 0;
     struct policy *published = policy_clone(online_policy(next.online), e);
-    int rc = published ? published_swap(next.published, published, published_at,
-                                        online_score(next.online), e)
-                       : ERR_MEMORY;
+    rc = published ? published_swap(next.published, published, published_at,
+                                    online_score(next.online), e)
+                   : ERR_MEMORY;
     if (rc) {
         online_free(next.online);
         return rc;

@@ -76,8 +76,9 @@ int learner_checkpoint(struct learner *l, struct err *e)
     __attribute__((warn_unused_result));
 
 /* Continues from other weights and, if not NULL, another learner's state (as learner_new), and
- * publishes them. Buffered steps are dropped. ERR_MEMORY: nothing has changed. For the thread that
- * takes turns. */
+ * publishes them. Buffered steps are dropped. A learner that does not fit the forecast drops a correction, too,
+ * and raises the version (online_drop_input). ERR_MEMORY: nothing has changed. For the thread that takes
+ * turns. */
 int learner_resume(struct learner *l, const struct policy *p, const void *state,
                    size_t state_n, bool *fresh, double published_at, struct err *e)
     __attribute__((warn_unused_result));

@@ -121,10 +121,22 @@ static struct policy *shipped_policy(const struct service *s, const struct polic
 {
     struct policy *shipped =
         s->cfg.policy_path ? ckpt_load(s->cfg.policy_path, NULL, NULL, NULL, NULL) : NULL;
+    if (shipped) (void)online_drop_input(&s->cfg.online, shipped);
     if (shipped && policy_cfg_same_mixture(&shipped->cfg, &p->cfg) && !shipped->added)
         return shipped;
     policy_free(shipped);
     return NULL;
+}
+
+/* --forecast-steps 0. A node without a learner follows the one that numbers the versions. Called before the
+ * version is chosen, since the policy decides differently then. */
+static void drop_correction(const struct service *s, struct policy *p)
+{
+    if (s->peers && s->cfg.learn != LEARN_ON) return;
+    if (online_drop_input(&s->cfg.online, p))
+        log_event(s->cfg.log, LOG_INFO, "policy",
+                  "the learned correction of the forecast is not used "
+                  "(--forecast-steps 0)");
 }
 
 /* Loads the weights, and creates the learner that continues from them. */
@@ -141,6 +153,7 @@ int service_open_policy(struct service *s, struct err *e)
         return ERR_IO;
     }
 
+    drop_correction(s, p);
     s->policy_cfg = p->cfg;
     double score = NAN;
     bool fresh = false;

@@ -562,6 +562,28 @@ START_TEST(a_resume_without_memory_changes_nothing)
 }
 END_TEST
 
+/* Another learner's correction of the forecast is not used by one that fits none. */
+START_TEST(a_correction_is_dropped_without_a_fit)
+{
+    for (int fits = 0; fits < 2; fits++) {
+        struct rig r;
+        bool fresh;
+        rig_begin(&r);
+        r.cfg.online.forecast_steps = fits;
+        rig_learner(&r);
+        struct policy *other = policy_clone(r.start, NULL);
+        policy_copy_input(other, (const float[]){1, 2}, 2);
+        other->version = 8;
+        ck_assert_int_eq(learner_resume(r.learner, other, NULL, 0, &fresh, 3, NULL), 0);
+        ck_assert_int_eq(learner_policy(r.learner)->input_n, fits ? 2 : 0);
+        ck_assert_uint_eq(served_version(&r), fits ? 8 : 9);
+        ck_assert_int_eq(other->input_n, 2);
+        policy_free(other);
+        rig_end(&r);
+    }
+}
+END_TEST
+
 /* ---- it learns: emulated viewers of a service that begins with random weights ---- */
 
 static double play(struct served *f, const struct emu_world *world, uint64_t key)
@@ -658,4 +680,5 @@ SUITE_WITHIN(serve_learner_learner, 120, a_full_batch_becomes_the_next_version,
              a_full_disk_leaves_both_checkpoints,
              checkpoints_keep_the_one_before_and_the_optimiser,
              a_checkpoint_that_cannot_be_written_says_so,
-             a_resume_without_memory_changes_nothing, viewers_teach_the_service);
+             a_resume_without_memory_changes_nothing,
+             a_correction_is_dropped_without_a_fit, viewers_teach_the_service);
