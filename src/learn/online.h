@@ -48,7 +48,8 @@
  * are those of now, so that no order or alarm is lost.
  *
  * Errors: ERR_FULL, ERR_CONFLICT, ERR_NUMERIC, ERR_RANGE, ERR_CORRUPT, ERR_MEMORY, as below.
- * Ownership: online owns its copy; online_policy is borrowed until the next online_update.
+ * Ownership: online owns its copy; online_policy is borrowed until the next online_update, online_offer,
+ * online_disable_expert or online_state_put.
  * Threads: not shared. No allocation after online_new. */
 #ifndef LEARN_ONLINE_H
 #define LEARN_ONLINE_H
