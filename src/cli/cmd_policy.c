@@ -47,6 +47,7 @@ static int show_file(struct out *o, const char *path, struct err *e)
     show_number(o, path, "weights", (int64_t)(p->actor->n + p->critic->n));
     show_row(o, path, "weights_crc32", crc);
     show_number(o, path, "version", (int64_t)p->version);
+    show_row(o, path, "forecast", p->input_n ? "corrected" : "as shipped");
     for (int i = 0; i < m.n; i++)
         show_row(o, path, m.key[i], m.value[i]);
     policy_free(p);

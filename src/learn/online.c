@@ -34,8 +34,10 @@ struct online {
         struct bars bars;
         double current; /* stats.check_best */
     } kept_bars;
-    struct policy *champion; /* published; of use while updates are held */
+    /* published; of use while updates are held */
+    struct policy *champion;
     struct kept_bars champion_bars;
+    void *champion_state; /* of ppo */
     struct online_judge judge;
     int refused; /* batches in a row that were rolled back */
     online_collect *collect;
@@ -175,9 +177,11 @@ struct online *online_new(const struct online_cfg *cfg, const struct policy *sta
     if (cfg->rehearse > 0 && buffer_join_init(o->buffer, start->cfg.actions, e))
         goto failed;
     o->kept_state = malloc(ppo_state_size(o->ppo));
+    o->champion_state = malloc(ppo_state_size(o->ppo));
     for (int i = 0; i < 2; i++)
         o->chosen[i] = calloc((size_t)cfg->capacity, sizeof *o->chosen[i]);
-    if (!o->kept_state || !o->chosen[0] || !o->chosen[1]) goto failed;
+    if (!o->kept_state || !o->champion_state || !o->chosen[0] || !o->chosen[1])
+        goto failed;
 
     keep_disabled(o, start->actor->busy, start->critic->busy);
     if (check) online_examine(o);
@@ -195,6 +199,7 @@ void online_free(struct online *o)
     buffer_free(o->buffer);
     free(o->chosen[0]);
     free(o->chosen[1]);
+    free(o->champion_state);
     free(o->kept_state);
     free(o->added_value);
     norga_ws_free(o->added_ws);
@@ -362,6 +367,13 @@ static void bars_put(struct online *o, const struct kept_bars *kept)
     o->stats.check_best = kept->current;
 }
 
+/* A score that is published raises the bars. */
+static void bars_raise(struct kept_bars *b, double score, bool idle)
+{
+    b->current = fmax(b->current, score);
+    if (idle) b->bars.best = b->current;
+}
+
 static void online_keep(struct online *o)
 {
     policy_copy(o->kept, o->policy);
@@ -444,6 +456,7 @@ static int online_hold(struct online *o)
     if (!j->holding) {
         policy_copy(o->champion, o->kept);
         o->champion_bars = o->kept_bars;
+        memcpy(o->champion_state, o->kept_state, ppo_state_size(o->ppo));
     }
     j->held++;
     if (++j->holding >= o->cfg.hold) drop_held(o);
@@ -540,17 +553,23 @@ int online_update(struct online *o)
     return done;
 }
 
+/* Held updates go on with the input. Their bar rises, too, as a champion has that score. */
 static void online_take(struct online *o, const float *input, int n, double score)
 {
-    policy_copy_input(o->policy, input, n);
-    if (!o->stats.judged.holding) {
-        o->stats.check_score = o->bars.score = score;
-        o->stats.check_best = fmax(o->stats.check_best, score);
-        if (all_idle(o->policy)) o->bars.best = o->stats.check_best;
-    } else {
+    bool idle = all_idle(o->policy); /* as is the champion, if updates are held */
+    struct kept_bars bars = bars_get(o);
+    bars_raise(&bars, score, idle);
+    if (o->stats.judged.holding) {
+        bars_raise(&o->champion_bars, score, idle);
+        o->champion_bars.bars.score = score;
         policy_copy_input(o->champion, input, n);
         policy_raise_version(o->champion);
+    } else {
+        bars.bars.score = score;
     }
+    bars_put(o, &bars);
+    o->stats.check_score = score;
+    policy_copy_input(o->policy, input, n);
     policy_raise_version(o->policy);
     o->stats.judged.taken++;
 }
@@ -628,6 +647,19 @@ const struct policy *online_policy(const struct online *o)
     return o->stats.judged.holding ? o->champion : o->policy;
 }
 
+bool online_drop_input(const struct online_cfg *cfg, struct policy *p)
+{
+    if (cfg->forecast_steps || !p->input_n) return false;
+    policy_copy_input(p, NULL, 0);
+    if (policy_version(p)) policy_raise_version(p);
+    return true;
+}
+
+double online_score(const struct online *o)
+{
+    return o->stats.judged.holding ? o->champion_bars.bars.score : o->bars.score;
+}
+
 void online_stats(const struct online *o, struct online_stats *out)
 {
     *out = o->stats;
@@ -677,14 +709,24 @@ size_t online_state_size(const struct online *o)
 void online_state_get(const struct online *o, void *out)
 {
     char *at = out;
-    bool added = o->policy->added;
-    memcpy(at, &o->stats, STATS);
+    bool added = o->policy->added, holding = o->stats.judged.holding;
+    struct kept_bars bars = holding ? o->champion_bars : bars_get(o);
+    struct online_stats stats;
+    memcpy(&stats, &o->stats, sizeof stats);
+    if (holding) stats.check_score = bars.bars.score;
+    stats.check_best = bars.current;
+    memcpy(at, &stats, STATS);
     memcpy(at + STATS, added ? (const void *)&o->share : o->disabled,
            state_head(o) - STATS);
     at += state_head(o);
-    ppo_state_get(o->ppo, at);
-    memcpy(at + ppo_state_size(o->ppo), added ? (const void *)&o->bars.score : &o->bars,
-           state_tail(o));
+    if (holding) {
+        memcpy(at, o->champion_state, ppo_state_size(o->ppo));
+        ppo_state_gates(o->ppo, at);
+    } else {
+        ppo_state_get(o->ppo, at);
+    }
+    memcpy(at + ppo_state_size(o->ppo),
+           added ? (const void *)&bars.bars.score : &bars.bars, state_tail(o));
 }
 
 /* The bars of a state come from the check when it was saved, which may have scored the same weights

@@ -42,10 +42,14 @@
  * weight.
  *
  * State: optimiser, normaliser, random streams, gates, disabled experts, counters and scores; not the
- * weights, which the caller saves as a policy, and not the buffered steps.
+ * weights, which the caller saves as online_policy, and not the buffered steps. While updates are held,
+ * optimiser, normaliser, random streams and scores are the champion's: with those of the held weights the
+ * bar would be wrong after a restart. Only the held updates are lost. Gates, disabled experts and counters
+ * are those of now, so that no order or alarm is lost.
  *
  * Errors: ERR_FULL, ERR_CONFLICT, ERR_NUMERIC, ERR_RANGE, ERR_CORRUPT, ERR_MEMORY, as below.
- * Ownership: online owns its copy; online_policy is borrowed until the next online_update.
+ * Ownership: online owns its copy; online_policy is borrowed until the next online_update, online_offer,
+ * online_disable_expert or online_state_put.
  * Threads: not shared. No allocation after online_new. */
 #ifndef LEARN_ONLINE_H
 #define LEARN_ONLINE_H
@@ -73,7 +77,7 @@ struct online_cfg {
     int exam_links;     /* of each kind, for who judges; 0: no judge */
     double exam_margin; /* largest loss of a cell, for who judges */
     int hold;           /* most updates in a row that are held */
-    int forecast_steps; /* of a fit of the input, for its caller; 0: none */
+    int forecast_steps; /* of a fit of the input, for its caller; 0: none (online_drop_input) */
     uint64_t seed;
 };
 
@@ -140,6 +144,10 @@ typedef int online_collect(void *ctx, struct ppo_batch out[2], const struct poli
                            double gamma, double lambda);
 void online_rehearse(struct online *o, online_collect *collect, void *ctx);
 
+/* Removes the input of a policy if none is fitted (cfg.forecast_steps 0): what was fitted before is not used,
+ * either. true: it had one. A published policy decides differently then, so its version is raised. */
+bool online_drop_input(const struct online_cfg *cfg, struct policy *p);
+
 /* A judge of updates that passed the check. BETTER: they are published. EVEN: they are held, which
  * means that learning continues from them while the published weights, the champion, stay. After
  * cfg.hold held updates in a row learning returns to the champion. WORSE: rolled back; the champion, if
@@ -167,8 +175,9 @@ int online_update(struct online *o);
 
 /* Offers another input (policy.h) for the champion's weights. The caller has measured that it is better; check
  * and judge tell whether it is worse anywhere. 1: it is not; it is published, the version is raised, and
- * learning goes on with it. ERR_NUMERIC: it is. A champion that the judge no longer accepts is replaced, as
- * after an update (1). */
+ * learning goes on with it. So does a hold: viewers that explore decide without the input, so its updates stay
+ * valid, and inputs may come as often as updates. ERR_NUMERIC: it is worse. A champion that the judge no
+ * longer accepts is replaced, as after an update (1). */
 int online_offer(struct online *o, const float *input, int n);
 
 /* The gates learn again from now on. */
@@ -190,6 +199,9 @@ double online_lowest(const struct online_cfg *cfg, double best);
 
 /* The champion: without a judge the weights of the last kept update. */
 const struct policy *online_policy(const struct online *o);
+/* The check score of online_policy. That of the statistics is the last one, perhaps of weights that are held
+ * or refused. */
+double online_score(const struct online *o);
 /* The mean share of added experts over the last batch, in the actor. */
 double online_share(const struct online *o);
 /* Fixes a and tau of added experts. */

@@ -1101,3 +1101,16 @@ int ppo_state_put(struct ppo *p, const void *in, size_t n, struct err *e)
         at = ppo_net_state_put(&p->net[i], at);
     return 0;
 }
+
+void ppo_state_gates(const struct ppo *p, void *state)
+{
+    if (p->policy->added) return; /* its state has neither */
+    char *at = state;
+    memcpy(at + sizeof p->returns, &p->drift, sizeof p->drift);
+    at += ppo_head_size(p);
+    for (int i = 0; i < p->nets; i++) {
+        const struct ppo_net *l = &p->net[i];
+        at += ppo_net_state_size(l);
+        memcpy(at - sizeof l->gate, &l->gate, sizeof l->gate); /* the last part */
+    }
+}

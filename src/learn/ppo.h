@@ -167,6 +167,8 @@ void ppo_expert_put(struct ppo *p, const void *state, enum ppo_which which, int 
 size_t ppo_state_size(const struct ppo *p);
 void ppo_state_get(const struct ppo *p, void *out);
 int ppo_state_put(struct ppo *p, const void *in, size_t n, struct err *e);
+/* Replaces the drift series and the gates of a state by those of now. */
+void ppo_state_gates(const struct ppo *p, void *state);
 /* Restores the state of before an update, except for drift series and gates that its alarm reset. */
 void ppo_undo(struct ppo *p, const void *state);
 

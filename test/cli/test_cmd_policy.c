@@ -67,6 +67,12 @@ TEST(joins_and_merges)
     ck_assert_str_eq(ckpt_meta_get(&m, "merged"), "0.25,0.75");
 
     program_expect(run(args, "policy show @/both @/half", dir), 0, "experts_for");
+    program_expect(run(args, "policy show @/half --json -", dir), 0,
+                   "\"key\": \"forecast\", \"value\": \"as shipped\"");
+    policy_copy_input(half, (const float[]){1, 2}, 2);
+    ck_assert_int_eq(ckpt_save(tmpdir_path(dir, "own"), half, NULL, NULL, 0, NULL), 0);
+    program_expect(run(args, "policy show @/own --json -", dir), 0,
+                   "\"key\": \"forecast\", \"value\": \"corrected\"");
     policy_free(want);
     policy_free(half);
     policy_free(p);

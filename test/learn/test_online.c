@@ -644,6 +644,103 @@ START_TEST(weights_that_are_not_published_raise_no_bar)
 }
 END_TEST
 
+/* An input that is taken in a hold is published with its own score. It raises the bar for what follows, if the
+ * hold ends in vain, too. */
+START_TEST(an_input_that_is_taken_in_a_hold_has_its_own_score)
+{
+    struct policy *p = make_policy();
+    struct online_cfg c = small();
+    struct told told = {.says = {ONLINE_EVEN, ONLINE_EVEN, ONLINE_EVEN, ONLINE_EVEN}};
+    double score = 1;
+    const float input[] = {1, 2};
+    c.hold = 3;
+    struct online *o = online_new(&c, p, told_score, &score, NULL);
+    ck_assert_ptr_nonnull(o);
+    const struct online_judge judge = {&told, told_judge, told_publish, told_replace, p};
+    online_judge(o, &judge);
+    struct viewer v;
+    viewer_init(&v, p, 1);
+    score = 1.3;
+    ck_assert_int_eq(one_batch(o, &v, online_policy(o), 0), ONLINE_HELD);
+    score = 1.2;
+    ck_assert_int_eq(one_batch(o, &v, online_policy(o), 0), ONLINE_HELD);
+    ck_assert_double_eq(online_score(o), 1); /* of the champion */
+    score = 1.1;
+    ck_assert_int_eq(online_offer(o, input, 2), 1);
+    ck_assert_double_eq(online_score(o), 1.1);
+    struct online_stats s;
+    online_stats(o, &s);
+    ck_assert_double_eq(s.check_score, 1.1);
+    ck_assert_double_eq(s.check_best, 1.3); /* of the held updates */
+    ck_assert_int_eq(s.judged.holding, 2);
+
+    score = 1.4;
+    ck_assert_int_eq(one_batch(o, &v, online_policy(o), 0), ONLINE_HELD);
+    online_stats(o, &s);
+    ck_assert_uint_eq(s.judged.returned, 1);
+    ck_assert_double_eq(s.check_best, 1.1);
+    ck_assert_double_eq(online_score(o), 1.1);
+    viewer_release(&v);
+    online_free(o);
+    policy_free(p);
+}
+END_TEST
+
+/* What is saved in a hold belongs to the champion, whose weights are saved: the next update is that of a state
+ * from before the hold. The gates' reset is kept. */
+START_TEST(a_state_that_is_saved_in_a_hold_is_the_champions)
+{
+    struct policy *p = make_policy();
+    struct online_cfg c = small();
+    struct told told = {.says = {ONLINE_BETTER, ONLINE_EVEN, ONLINE_EVEN}};
+    double score = 1;
+    c.ppo.gate.locality = 0;
+    c.ppo.gate.latch = 0;
+    struct online *o = online_new(&c, p, told_score, &score, NULL);
+    ck_assert_ptr_nonnull(o);
+    const struct online_judge judge = {&told, told_judge, told_publish, told_replace, p};
+    online_judge(o, &judge);
+    struct viewer v;
+    viewer_init(&v, p, 1);
+    ck_assert_int_eq(one_batch(o, &v, online_policy(o), 0), 1);
+    size_t size = online_state_size(o);
+    char *state[] = {malloc(size), malloc(size)};
+    online_state_get(o, state[0]);
+    score = 1.3;
+    ck_assert_int_eq(one_batch(o, &v, online_policy(o), 0), ONLINE_HELD);
+    score = 1.2;
+    ck_assert_int_eq(one_batch(o, &v, online_policy(o), 0), ONLINE_HELD);
+    online_gate_reset(o);
+    online_state_get(o, state[1]);
+
+    score = 1;
+    struct online *after[2];
+    struct online_stats s;
+    for (int i = 0; i < 2; i++) {
+        after[i] = start(&c, online_policy(o), told_score, &score);
+        ck_assert_int_eq(online_state_put(after[i], state[i], size, NULL), 0);
+        online_stats(after[i], &s);
+        ck_assert_double_eq(s.check_best, 1);
+        ck_assert_int_eq((int)s.gate[PPO_ACTOR].rounds, !i);
+    }
+    while (!online_ready(after[0])) {
+        struct online_trajectory t = watch(&v, online_policy(o));
+        ck_assert_int_eq(online_add(after[0], &t), 0);
+        ck_assert_int_eq(online_add(after[1], &t), 0);
+    }
+    for (int i = 0; i < 2; i++)
+        ck_assert_int_eq(online_update(after[i]), 1);
+    ck_assert(equal(online_policy(after[0]), online_policy(after[1])));
+    for (int i = 0; i < 2; i++) {
+        online_free(after[i]);
+        free(state[i]);
+    }
+    viewer_release(&v);
+    online_free(o);
+    policy_free(p);
+}
+END_TEST
+
 /* Three sources; the update that is refused is made again with two. */
 START_TEST(a_refused_update_is_made_again_without_the_suspect)
 {
@@ -677,6 +774,8 @@ START_TEST(a_refused_update_is_made_again_without_the_suspect)
 END_TEST
 
 SUITE_WITHIN(learn_online, 60, an_input_is_taken_unless_it_is_worse,
+             an_input_that_is_taken_in_a_hold_has_its_own_score,
+             a_state_that_is_saved_in_a_hold_is_the_champions,
              weights_that_are_not_published_raise_no_bar,
              what_is_better_nowhere_is_held_and_then_dropped,
              a_refused_update_is_made_again_without_the_suspect, improves,

@@ -111,6 +111,12 @@ void alloc_watch(void)
     watching = true;
 }
 
+void alloc_watch_failing(long n)
+{
+    alloc_watch();
+    fail_at = n;
+}
+
 long alloc_calls(void)
 {
     return calls;
@@ -126,8 +132,7 @@ int alloc_each_fails(void *(*make)(void *ctx, struct err *e), void (*destroy)(vo
 {
     for (int n = 1;; n++) {
         struct err e = {0};
-        alloc_watch();
-        fail_at = n;
+        alloc_watch_failing(n);
         void *made = make(ctx, &e);
         bool met = calls >= n;
         watching = false;

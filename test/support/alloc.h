@@ -17,6 +17,8 @@
 /* Starts counting from 0 and forgets what is live; alloc_calls and alloc_live are since
  * then. */
 void alloc_watch(void);
+/* The same, but the n-th call from now fails. */
+void alloc_watch_failing(long n);
 long alloc_calls(void); /* malloc, calloc, realloc, aligned_alloc, strdup */
 long alloc_live(void);  /* blocks got and not yet freed */
 

@@ -52,6 +52,28 @@ void trajs_make(struct traj *t, uint64_t seed, int levels, int n, bool truncated
 #undef DRAW
 }
 
+void trajs_downloads(struct traj *t, int n, float logp, uint64_t policy)
+{
+    static const double ladder[] = {300, 750, 1200, 1850, 2850, 4300};
+    *t = (struct traj){.n = n};
+    t->view = view_default();
+    t->view.levels = 6;
+    memcpy(t->view.ladder_kbps, ladder, sizeof ladder);
+    t->view.chunk_s = 4;
+    t->view.chunks = n;
+    t->view.buffer_max_s = 60;
+    for (int i = 0; i < n; i++)
+        t->step[i] = (struct traj_step){.chunk = i,
+                                        .action = (int8_t)(i % 3),
+                                        .last_level = (int8_t)(i ? (i - 1) % 3 : -1),
+                                        .logp = logp,
+                                        .policy = policy,
+                                        .buffer_s = 8,
+                                        .bytes = i % 3 ? 450000 : 150000,
+                                        .download_s = 3,
+                                        .reward = i % 3};
+}
+
 bool trajs_equal(const struct traj *a, const struct traj *b)
 {
     static float x[(TRAJ_STEPS + 1) * FEAT_FULL_DIM], y[(TRAJ_STEPS + 1) * FEAT_FULL_DIM];

@@ -6,6 +6,9 @@
 
 /* n steps, one state more when truncated. */
 void trajs_make(struct traj *t, uint64_t seed, int levels, int n, bool truncated);
+/* n steps on a link that delivers small chunks more slowly than large ones, which a fit of the forecast learns
+ * from some thousand steps. */
+void trajs_downloads(struct traj *t, int n, float logp, uint64_t policy);
 /* Is what the learner would see of both the same? */
 bool trajs_equal(const struct traj *a, const struct traj *b);
 

@@ -510,6 +510,10 @@ static int resume_from(struct lead *l, struct learner *learner, const struct pol
     if (!rc && fresh)
         log_event(l->cfg.log, LOG_WARN, "lead",
                   "the optimiser's state is of another configuration: it begins anew");
+    if (!rc && p->input_n && !learner_policy(learner)->input_n)
+        log_event(l->cfg.log, LOG_INFO, "lead",
+                  "the learned correction of the forecast is not used "
+                  "(--forecast-steps 0)");
     free(state);
     return rc;
 }

@@ -24,16 +24,20 @@
  * profile's group uses only as many of them as of other kinds. Otherwise they could hide losses elsewhere.
  *
  * Verdicts: WORSE, if a cell or a group is worse. BETTER, if none is and a group is better. Else EVEN: the
- * caller learns on and does not publish. FALLEN: not BETTER, and the champion itself is below the shipped
- * policy in a cell, by Z_WORSE.
+ * caller holds an update and learns on. It publishes a correction of the forecast, whose gain is measured
+ * elsewhere (online_offer). FALLEN: not BETTER, and the champion itself is below the shipped policy in a cell,
+ * by Z_WORSE.
  *
  * Error rates. For a challenger whose true loss is the margin in a profile or a kind, P(published) <= 5 %
  * per exam, whatever the number of groups, since each must pass (intersection-union; Berger 1982). For one
  * that equals shipped policy and champion, P(refused for one of 80 cells) <= 12 %, P(called better in one
  * of 18 groups) <= 8 %. An exam ends after half of the links when a cell's loss is above the margin by
- * Z_WORSE, which can only refuse. Errors do not add up over exams: each publication replaces an eighth of
- * the generated links, recorded ones come with viewers, the margin is always that to the shipped policy,
- * and each exam judges the champion again.
+ * Z_WORSE, which can only refuse.
+ *
+ * A turn of the learner may have several exams: one for an update and each of its retries, then one for each of
+ * up to three sizes of a correction. With n challengers at the margin, P(one is published) <= n times 5 %.
+ * Losses do not add up over publications: each replaces an eighth of the generated links, recorded ones come
+ * with viewers, the margin is always that to the shipped policy, and each exam judges the champion again.
  *
  * Determinism: same configuration, weights and recorded links, same verdict. Threads: not shared. */
 #ifndef SERVE_CELLS_H

@@ -87,6 +87,8 @@ static void learner_note(struct learner *l, enum curve_kind kind, double now)
                             .steps = s.steps,
                             .score = s.check_score,
                             .best = s.check_best};
+    if (kind == CURVE_UPDATE || kind == CURVE_ORDER)
+        p.score = online_score(l->common.online);
     /* an update that failed before the exam has no score: check_score is an earlier one */
     if (kind == CURVE_ROLLBACK &&
         s.check_score >= online_lowest(&l->cfg.online, s.check_best))
@@ -165,6 +167,7 @@ struct learner *learner_new(const struct learner_cfg *cfg, const struct policy *
     l->common.exam = exam_new(&start->cfg, e);
     if (!l->common.exam || learner_memory(l, start, e)) goto fail;
     if (training_start(&l->common, &cfg->online, start, e)) goto fail;
+    training_attach_judge(&l->common);
     l->vitals = vitals_new(l->common.exam, start, e);
     if (!l->vitals) goto fail;
     *fresh = !state || online_state_put(l->common.online, state, state_n, NULL) != 0;
@@ -329,17 +332,43 @@ static int publish_again(struct learner *l, double now, struct err *e)
     return rc ? rc : 1;
 }
 
-/* Fits the forecast after an update that gave rc; returns the result of both. */
-static int take_forecast(struct learner *l, int rc, double now, struct err *e)
+/* Fits the forecast. 1: a correction was published; 0: none was taken; negative: it could not be published. */
+static int take_forecast(struct learner *l, double now, struct err *e)
 {
     int failed = 0;
     if (l->common.unpublished || training_forecast(&l->common, now, &failed, e) != 1)
-        return rc;
+        return 0;
     l->untold = CURVE_UPDATE;
     if (failed) return failed;
     learner_look(l);
     learner_note(l, CURVE_UPDATE, now);
-    return rc < 0 ? rc : 1;
+    return 1;
+}
+
+/* As training_update, but a held update is 0, and what could not be published is its failure. */
+static int take_update(struct learner *l, double now, struct err *e)
+{
+    int failed = 0, rc = training_update(&l->common, now, &failed, e);
+    if (rc == ONLINE_HELD) learner_note(l, CURVE_HELD, now);
+    if (rc == ERR_NUMERIC) learner_note(l, CURVE_ROLLBACK, now);
+    if (rc != 1) return rc == ONLINE_HELD ? 0 : rc;
+    l->untold = CURVE_UPDATE;
+    learner_look(l);
+    if (failed) return failed;
+    learner_note(l, CURVE_UPDATE, now);
+    return 1;
+}
+
+/* An update and a fit of the forecast. A version counts more than a failure, and a failure to publish more than
+ * a rollback, so that the error is that of the result. */
+static int learner_learn(struct learner *l, double now, struct err *e)
+{
+    int updated = take_update(l, now, e), fitted = take_forecast(l, now, e);
+    if (updated == 1 || fitted == 1) return 1;
+    if (fitted < 0) return fitted;
+    if (updated == ERR_NUMERIC)
+        err_set(e, updated, "new weights were not finite or clearly worse: rolled back");
+    return updated;
 }
 
 static int take_turn(struct learner *l, double wait_s, double now, struct err *e)
@@ -359,28 +388,11 @@ static int take_turn(struct learner *l, double wait_s, double now, struct err *e
         wait_s = 0;
     }
 
-    if (online_ready(l->common.online)) {
-        int failed = 0;
-        rc = training_update(&l->common, now, &failed, e);
-        if (rc == 1) {
-            l->untold = CURVE_UPDATE;
-            if (failed) rc = failed;
-            learner_look(l);
-            if (!failed) learner_note(l, CURVE_UPDATE, now);
-        } else if (rc == ONLINE_HELD) {
-            learner_note(l, CURVE_HELD, now);
-            rc = 0;
-        } else if (rc == ERR_NUMERIC) {
-            learner_note(l, CURVE_ROLLBACK, now);
-            err_set(e, ERR_NUMERIC,
-                    "new weights were not finite or clearly worse: rolled back");
-        }
-        rc = take_forecast(l, rc, now, e);
-    }
+    if (online_ready(l->common.online)) rc = learner_learn(l, now, e);
     refresh_stats(l);
     if (others->self) {
         int grew = others->turn(others->self, now, e);
-        if (grew < 0 && rc >= 0) rc = grew;
+        if (grew < 0 && !rc) rc = grew;
     }
     return rc;
 }
@@ -397,14 +409,17 @@ static int resume(struct learner *l, const struct policy *p, const void *state,
                   size_t state_n, bool *fresh, double published_at, struct err *e)
 {
     struct training next = l->common;
-    if (training_start(&next, &l->cfg.online, p, e)) return ERR_MEMORY;
+    struct policy *start = policy_clone(p, e);
+    if (!start) return ERR_MEMORY;
+    (void)online_drop_input(&l->cfg.online, start);
+    int rc = training_start(&next, &l->cfg.online, start, e);
+    policy_free(start);
+    if (rc) return rc;
     *fresh = !state || online_state_put(next.online, state, state_n, NULL) != 0;
     struct policy *published = policy_clone(online_policy(next.online), e);
-    struct online_stats s;
-    online_stats(next.online, &s);
-    int rc = published ? published_swap(next.published, published, published_at,
-                                        s.check_score, e)
-                       : ERR_MEMORY;
+    rc = published ? published_swap(next.published, published, published_at,
+                                    online_score(next.online), e)
+                   : ERR_MEMORY;
     if (rc) {
         online_free(next.online);
         return rc;
@@ -413,6 +428,7 @@ static int resume(struct learner *l, const struct policy *p, const void *state,
     l->common = next;
     l->common.unsaved = true;
     l->common.unpublished = false;
+    training_attach_judge(&l->common);
     refresh_stats(l);
     return 0;
 }
@@ -496,7 +512,7 @@ static int checkpoint(struct learner *l, struct err *e)
     ckpt_meta_set(&meta, "made_by", "abrd serve");
     ckpt_meta_set(&meta, "layout", "%s", feat_layout_name(l->layout));
     ckpt_meta_set(&meta, "updates", "%llu", (unsigned long long)s.updates);
-    ckpt_meta_set(&meta, "check_score", "%.9g", s.check_score);
+    ckpt_meta_set(&meta, "check_score", "%.9g", online_score(l->common.online));
     for (int w = 0; w < 2; w++) {
         char text[GATE_TEXT];
         gate_text(text, online_gate(l->common.online, (enum ppo_which)w),

@@ -65,7 +65,9 @@ struct learner *learner_new(const struct learner_cfg *cfg, const struct policy *
                             struct err *e);
 void learner_free(struct learner *l);
 
-/* Waits up to wait_s for a trajectory. 1: a new version was published at time `now`. */
+/* Waits up to wait_s for a trajectory. 1: a new version was published at time `now`; e then tells what else
+ * failed, if anything. A rollback in the same turn is only counted. Negative: none was published, and e tells
+ * why. */
 int learner_turn(struct learner *l, double wait_s, double now, struct err *e)
     __attribute__((warn_unused_result));
 
@@ -74,8 +76,9 @@ int learner_checkpoint(struct learner *l, struct err *e)
     __attribute__((warn_unused_result));
 
 /* Continues from other weights and, if not NULL, another learner's state (as learner_new), and
- * publishes them. Buffered steps are dropped. ERR_MEMORY: nothing has changed. For the thread that
- * takes turns. */
+ * publishes them. Buffered steps are dropped. A learner that does not fit the forecast drops a correction, too,
+ * and raises the version (online_drop_input). ERR_MEMORY: nothing has changed. For the thread that takes
+ * turns. */
 int learner_resume(struct learner *l, const struct policy *p, const void *state,
                    size_t state_n, bool *fresh, double published_at, struct err *e)
     __attribute__((warn_unused_result));

@@ -34,14 +34,18 @@ int training_start(struct training *t, const struct online_cfg *cfg,
     t->online = online_new(cfg, start, training_check, t->exam, e);
     if (!t->online) return ERR_MEMORY;
     if (t->rehearsal) online_rehearse(t->online, rehearsal_collect, t->rehearsal);
-    if (!t->cells) return 0;
+    return 0;
+}
+
+void training_attach_judge(struct training *t)
+{
+    if (!t->cells) return;
     const struct online_judge judge = {.self = t->cells,
                                        .judge = training_judge,
                                        .publish = training_promote,
                                        .replace = training_replace,
                                        .home = cells_shipped(t->cells)};
     online_judge(t->online, &judge);
-    return 0;
 }
 
 void training_release(struct training *t)
@@ -55,15 +59,14 @@ void training_release(struct training *t)
 
 int training_publish(struct training *t, double now, struct err *e)
 {
-    struct online_stats s;
-    online_stats(t->online, &s);
     const struct policy *new = online_policy(t->online);
+    double score = online_score(t->online);
     t->unpublished = true;
-    int rc = t->announce ? t->announce(t->ctx, new, now, s.check_score, e) : 0;
+    int rc = t->announce ? t->announce(t->ctx, new, now, score, e) : 0;
     if (rc) return rc;
     struct policy *p = policy_clone(new, e);
     if (!p) return ERR_MEMORY;
-    rc = published_swap(t->published, p, now, s.check_score, e);
+    rc = published_swap(t->published, p, now, score, e);
     t->unpublished = rc != 0;
     return rc;
 }

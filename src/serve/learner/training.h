@@ -37,6 +37,9 @@ struct training {
 int training_start(struct training *t, const struct online_cfg *cfg,
                    const struct policy *start, struct err *e)
     __attribute__((warn_unused_result));
+/* From now on the exam by cells, if there is one, judges updates. Its champion is the policy in training. So a
+ * training that replaces another with the same cells is attached when nothing can fail any more. */
+void training_attach_judge(struct training *t);
 void training_release(struct training *t);
 
 /* An update if a batch is full, and its publication. 1: new weights, though perhaps unpublished:

@@ -121,10 +121,22 @@ static struct policy *shipped_policy(const struct service *s, const struct polic
 {
     struct policy *shipped =
         s->cfg.policy_path ? ckpt_load(s->cfg.policy_path, NULL, NULL, NULL, NULL) : NULL;
+    if (shipped) (void)online_drop_input(&s->cfg.online, shipped);
     if (shipped && policy_cfg_same_mixture(&shipped->cfg, &p->cfg) && !shipped->added)
         return shipped;
     policy_free(shipped);
     return NULL;
+}
+
+/* --forecast-steps 0. A node without a learner follows the one that numbers the versions. Called before the
+ * version is chosen, since the policy decides differently then. */
+static void drop_correction(const struct service *s, struct policy *p)
+{
+    if (s->peers && s->cfg.learn != LEARN_ON) return;
+    if (online_drop_input(&s->cfg.online, p))
+        log_event(s->cfg.log, LOG_INFO, "policy",
+                  "the learned correction of the forecast is not used "
+                  "(--forecast-steps 0)");
 }
 
 /* Loads the weights, and creates the learner that continues from them. */
@@ -141,6 +153,7 @@ int service_open_policy(struct service *s, struct err *e)
         return ERR_IO;
     }
 
+    drop_correction(s, p);
     s->policy_cfg = p->cfg;
     double score = NAN;
     bool fresh = false;
@@ -222,22 +235,34 @@ static void log_rescue(struct service *s)
               (unsigned long long)l.judged.excluded);
 }
 
-/* One turn of the learner. A rolled-back update is only logged and returned. */
+static uint64_t rollbacks_now(struct service *s)
+{
+    struct online_stats l;
+    learner_stats(s->learner, &l);
+    return l.rollbacks;
+}
+
+/* One turn of the learner. A rolled-back update is only logged and returned. If a turn has another result, too,
+ * such as a published correction, both are logged. */
 int service_turn(struct service *s, double wait_s, struct err *e)
 {
     struct err why = {0};
     bool logged = !learner_published(s->learner); /* a retry of the last turn */
+    uint64_t before = rollbacks_now(s);
     int rc = learner_turn(s->learner, wait_s, service_now(s), &why);
     log_rescue(s);
+    if (rc != ERR_NUMERIC && rollbacks_now(s) != before)
+        log_event(s->cfg.log, LOG_WARN, "learner",
+                  "new weights were not finite or clearly worse: rolled back");
     if (rc == 1) {
         const struct weights *w = published_get(s->published);
         log_event(s->cfg.log, LOG_INFO, "policy", "version %llu, check %.4f",
                   (unsigned long long)w->policy->version, w->check_score);
         published_put(s->published, w);
-    } else if (rc < 0) {
-        log_err(s->cfg.log, logged ? LOG_DEBUG : LOG_WARN, "learner", &why);
-        err_field(e, why.code, why.field, "%s", why.detail);
     }
+    if (rc < 0 || why.code)
+        log_err(s->cfg.log, logged ? LOG_DEBUG : LOG_WARN, "learner", &why);
+    if (rc < 0) err_field(e, why.code, why.field, "%s", why.detail);
     return rc;
 }
 

@@ -16,6 +16,7 @@
 #include "serve/learner/bus_local.h"
 #include "serve/session/decide.h"
 #include "serve/learner/exam.h"
+#include "support/alloc.h"
 #include "support/served.h"
 #include "support/trajs.h"
 #include "support/tmpdir.h"
@@ -134,7 +135,7 @@ END_TEST
 /* A store that notes versions, and what was served when it heard of them. */
 struct heard {
     struct rig *rig;
-    int n, fail;
+    int n, fail, good; /* good: the first ones do not fail */
     uint64_t version, served;
 };
 
@@ -146,7 +147,7 @@ static int hear(void *ctx, const struct policy *p, double now, double score,
     h->n++;
     h->version = p->version;
     h->served = served_version(h->rig);
-    return h->fail ? err_set(e, ERR_IO, "the disk is full") : 0;
+    return h->fail && h->n > h->good ? err_set(e, ERR_IO, "the disk is full") : 0;
 }
 
 START_TEST(more_levels_than_the_policy_has_are_passed_over)
@@ -302,6 +303,90 @@ START_TEST(worse_weights_are_not_given_out)
 }
 END_TEST
 
+/* Downloads from which the forecast learns, and as a batch an update that fails if logp is NaN. */
+enum { DOWNLOADS = 50, LINKS = 160 };
+
+static int learn_forecast(struct rig *r, float logp, struct err *e)
+{
+    static struct traj t;
+    int rc = 0;
+    trajs_downloads(&t, DOWNLOADS, logp, 5);
+    for (int i = 0; i < LINKS; i++) {
+        ck_assert_int_eq(rc, 0);
+        t.client = (uint64_t)i + 1;
+        ck_assert(r->bus.send(r->bus.self, &t));
+        rc = learner_turn(r->learner, 0, 2, e);
+    }
+    return rc;
+}
+
+static void rig_forecast(struct rig *r, struct heard *heard)
+{
+    rig_begin(r);
+    policy_free(r->start);
+    struct policy_cfg c = policy_cfg_default(FEAT_PLAN_DIM);
+    c.hidden = c.critic_hidden = 4;
+    r->start = policy_new(&c, NULL);
+    policy_init(r->start, 1);
+    r->start->version = 5;
+    r->cfg.online.tolerance = 100;
+    r->cfg.online.batch = r->cfg.online.capacity = DOWNLOADS * LINKS;
+    r->cfg.online.forecast_steps = 300;
+    *heard = (struct heard){.rig = r};
+    r->cfg.announce = hear;
+    r->cfg.announce_ctx = heard;
+}
+
+/* The update of a turn is rolled back, and a correction of the forecast is published. */
+START_TEST(a_rollback_does_not_hide_a_version)
+{
+    struct rig r;
+    struct heard heard;
+    struct curve_point p[8];
+    rig_forecast(&r, &heard);
+    struct curve *curve = rig_curve(&r);
+    rig_learner(&r);
+    struct err e = {0};
+    ck_assert_int_eq(learn_forecast(&r, NAN, &e), 1);
+    ck_assert_int_eq(e.code, 0);
+    ck_assert_uint_eq(served_version(&r), 6);
+    ck_assert_int_eq(learner_policy(r.learner)->input_n > 0, 1);
+    struct online_stats s;
+    learner_stats(r.learner, &s);
+    ck_assert_uint_eq(s.rollbacks, 1);
+    ck_assert_uint_eq(s.judged.taken, 1);
+    ck_assert_int_eq(curve_read(p, 8, curve, 0), 2);
+    ck_assert_int_eq(p[0].kind, CURVE_ROLLBACK);
+    ck_assert_int_eq(p[1].kind, CURVE_UPDATE);
+    rig_end(&r);
+    curve_free(curve);
+}
+END_TEST
+
+/* The correction cannot be announced. After a rollback that is the turn's error; after an update that was
+ * published it is what else failed. */
+START_TEST(the_error_of_a_turn_is_that_of_its_result)
+{
+    for (int updated = 0; updated < 2; updated++) {
+        struct rig r;
+        struct heard heard;
+        rig_forecast(&r, &heard);
+        heard.fail = 1;
+        heard.good = updated;
+        rig_learner(&r);
+        struct err e = {0};
+        int rc = learn_forecast(&r, updated ? logf(1 / 6.0f) : NAN, &e);
+        ck_assert_int_eq(rc, updated ? 1 : ERR_IO);
+        ck_assert_int_eq(e.code, ERR_IO);
+        ck_assert_str_eq(e.detail, "the disk is full");
+        ck_assert_int_eq(heard.n, 1 + updated);
+        ck_assert_uint_eq(served_version(&r), 5 + (uint64_t)updated);
+        ck_assert(!learner_published(r.learner));
+        rig_end(&r);
+    }
+}
+END_TEST
+
 static void learn_once(struct rig *r)
 {
     for (int i = 0; i < 10; i++)
@@ -423,6 +508,83 @@ START_TEST(a_checkpoint_that_cannot_be_written_says_so)
 }
 END_TEST
 
+/* A batch in which the exam by cells judges the update; its report is in *out. */
+static void be_examined(struct rig *r, struct cells_report *out)
+{
+    for (int i = 0; i < 10; i++)
+        send_session(r, i % 6, i % 6);
+    (void)!learner_turn(r->learner, 0, 2, NULL);
+    ck_assert(learner_exam(r->learner, out));
+}
+
+/* The last allocation of a resume fails. The next exam is that of a learner that never tried, with the same
+ * champion. */
+START_TEST(a_resume_without_memory_changes_nothing)
+{
+    enum { TRIED, NEVER, RESUMED, LEARNERS };
+    struct rig r[LEARNERS];
+    static struct cells_report said[LEARNERS];
+    struct policy *other = NULL;
+    long calls = 0;
+    bool fresh;
+    for (int i = LEARNERS - 1; i >= 0; i--) {
+        rig_begin(&r[i]);
+        r[i].cfg.online.exam_links = 4;
+        r[i].cfg.online.tolerance = 100;
+        rig_learner(&r[i]);
+        if (!other) {
+            other = policy_clone(r[i].start, NULL);
+            policy_init(other, 99);
+            other->version = 9;
+        }
+        /* checks allocate, too */
+        alloc_watch_failing(i == TRIED ? calls : 0);
+        int rc = i == NEVER
+                     ? 0
+                     : learner_resume(r[i].learner, other, NULL, 0, &fresh, 3, NULL);
+        if (i == RESUMED) calls = alloc_calls();
+        alloc_watch_failing(0);
+        ck_assert_int_eq(rc, i == TRIED ? ERR_MEMORY : 0);
+        ck_assert_uint_eq(served_version(&r[i]), i == RESUMED ? 9 : 5);
+        ck_assert_uint_eq(learner_policy(r[i].learner)->version, i == RESUMED ? 9 : 5);
+        be_examined(&r[i], &said[i]);
+    }
+    ck_assert_int_gt(said[TRIED].n, 0);
+    int moved = 0;
+    for (int k = 0; k < said[TRIED].n; k++) {
+        float champion = said[TRIED].row[k].champion;
+        ck_assert_double_eq((double)champion, (double)said[NEVER].row[k].champion);
+        moved += champion != said[RESUMED].row[k].champion;
+    }
+    ck_assert_int_gt(moved, 0);
+    for (int i = 0; i < LEARNERS; i++)
+        rig_end(&r[i]);
+    policy_free(other);
+}
+END_TEST
+
+/* Another learner's correction of the forecast is not used by one that fits none. */
+START_TEST(a_correction_is_dropped_without_a_fit)
+{
+    for (int fits = 0; fits < 2; fits++) {
+        struct rig r;
+        bool fresh;
+        rig_begin(&r);
+        r.cfg.online.forecast_steps = fits;
+        rig_learner(&r);
+        struct policy *other = policy_clone(r.start, NULL);
+        policy_copy_input(other, (const float[]){1, 2}, 2);
+        other->version = 8;
+        ck_assert_int_eq(learner_resume(r.learner, other, NULL, 0, &fresh, 3, NULL), 0);
+        ck_assert_int_eq(learner_policy(r.learner)->input_n, fits ? 2 : 0);
+        ck_assert_uint_eq(served_version(&r), fits ? 8 : 9);
+        ck_assert_int_eq(other->input_n, 2);
+        policy_free(other);
+        rig_end(&r);
+    }
+}
+END_TEST
+
 /* ---- it learns: emulated viewers of a service that begins with random weights ---- */
 
 static double play(struct served *f, const struct emu_world *world, uint64_t key)
@@ -514,6 +676,10 @@ SUITE_WITHIN(serve_learner_learner, 120, a_full_batch_becomes_the_next_version,
              more_levels_than_the_policy_has_are_passed_over,
              a_version_is_announced_before_anybody_decides_by_it,
              the_curve_has_every_update_and_version, weights_are_measured_when_asked_to,
-             worse_weights_are_not_given_out, a_full_disk_leaves_both_checkpoints,
+             worse_weights_are_not_given_out, a_rollback_does_not_hide_a_version,
+             the_error_of_a_turn_is_that_of_its_result,
+             a_full_disk_leaves_both_checkpoints,
              checkpoints_keep_the_one_before_and_the_optimiser,
-             a_checkpoint_that_cannot_be_written_says_so, viewers_teach_the_service);
+             a_checkpoint_that_cannot_be_written_says_so,
+             a_resume_without_memory_changes_nothing,
+             a_correction_is_dropped_without_a_fit, viewers_teach_the_service);

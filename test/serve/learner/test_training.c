@@ -14,6 +14,7 @@ struct rig {
     struct training t;
     struct online_cfg cfg;
     int fails, announced; /* announcements that still fail; versions that came */
+    double score;         /* of the last one */
 };
 
 static int announce(void *ctx, const struct policy *p, double now, double score,
@@ -25,6 +26,7 @@ static int announce(void *ctx, const struct policy *p, double now, double score,
     published_put(r->t.published, w);
     ck_assert(now > 0 && score == score);
     r->announced++;
+    r->score = score;
     return r->fails-- > 0 ? err_set(e, ERR_IO, "the disk is full") : 0;
 }
 
@@ -134,6 +136,20 @@ START_TEST(an_update_is_announced_and_published)
 }
 END_TEST
 
+/* Downloads whose sizes tell their rates, more than a fit needs. */
+static void forecast_examples(struct rig *r)
+{
+    static struct traj t;
+    t.view = view_default();
+    t.n = 100;
+    for (int i = 0; i < t.n; i++) {
+        t.step[i].download_s = 3;
+        t.step[i].bytes = i % 3 ? 450000 : 150000;
+    }
+    for (t.client = 1; t.client <= 120; t.client++)
+        forecaster_add(r->t.forecaster, &t);
+}
+
 /* A forecast is offered once there are enough examples, and the policy carries it. _i: it cannot be announced. */
 START_TEST(a_fitted_forecast_is_announced_and_published)
 {
@@ -147,15 +163,7 @@ START_TEST(a_fitted_forecast_is_announced_and_published)
     ck_assert_int_eq(training_forecast(&r.t, 2, &failed, NULL), 0); /* no examples */
     ck_assert(!r.t.unsaved && failed == 7);
 
-    static struct traj t;
-    t.view = view_default();
-    t.n = 100;
-    for (int i = 0; i < t.n; i++) {
-        t.step[i].download_s = 3;
-        t.step[i].bytes = i % 3 ? 450000 : 150000;
-    }
-    for (int i = 0; i < 100; i++)
-        forecaster_add(r.t.forecaster, &t);
+    forecast_examples(&r);
     r.fails = _i;
     ck_assert_int_eq(training_forecast(&r.t, 2, &failed, NULL), 1);
     ck_assert_int_eq(failed, _i ? ERR_IO : 0);
@@ -174,6 +182,52 @@ START_TEST(a_fitted_forecast_is_announced_and_published)
 }
 END_TEST
 
+static enum online_verdict judge_even(void *self, const struct policy *challenger)
+{
+    (void)self, (void)challenger;
+    return ONLINE_EVEN;
+}
+
+static void judge_publish(void *self)
+{
+    (void)self;
+}
+
+static void judge_replace(void *self, const struct policy *p)
+{
+    (void)self, (void)p;
+}
+
+/* Updates are held when the forecast is published: with its own score, not with theirs. */
+START_TEST(a_forecast_is_published_with_its_own_score)
+{
+    struct rig r;
+    rig_begin(&r, false);
+    const struct online_judge judge = {.judge = judge_even,
+                                       .publish = judge_publish,
+                                       .replace = judge_replace,
+                                       .home = online_policy(r.t.online)};
+    online_judge(r.t.online, &judge);
+    struct forecaster_cfg cfg = {.steps = 300, .source_share = 1, .seed = 1};
+    r.t.forecaster = forecaster_new(&cfg, NULL);
+    ck_assert_ptr_nonnull(r.t.forecaster);
+    forecast_examples(&r);
+    int failed = 7;
+    feed(&r, 1);
+    ck_assert_int_eq(training_update(&r.t, 2, &failed, NULL), ONLINE_HELD);
+    ck_assert_int_eq(training_forecast(&r.t, 2, &failed, NULL), 1);
+    struct online_stats s;
+    online_stats(r.t.online, &s);
+    ck_assert_int_eq(s.judged.holding, 1);
+    const struct weights *w = published_get(r.t.published);
+    double score = exam_score(r.t.exam, w->policy);
+    ck_assert_double_eq(r.score, score);
+    ck_assert_double_eq(w->check_score, score);
+    published_put(r.t.published, w);
+    rig_end(&r);
+}
+END_TEST
+
 Suite *suite_serve_learner_training(void);
 Suite *suite_serve_learner_training(void)
 {
@@ -181,6 +235,7 @@ Suite *suite_serve_learner_training(void)
     TCase *t = tcase_create("serve/learner/training");
     tcase_add_loop_test(t, an_update_is_announced_and_published, 0, 2);
     tcase_add_loop_test(t, a_fitted_forecast_is_announced_and_published, 0, 2);
+    tcase_add_test(t, a_forecast_is_published_with_its_own_score);
     suite_add_tcase(s, t);
     return s;
 }
