@@ -8,6 +8,7 @@
 #include "base/bytes.h"
 #include "serve/cluster/cluster_cfg.h"
 #include "support/capture.h"
+#include "abr/deciders/forecast_own.h"
 #include "support/leaders.h"
 #include "support/suites.h"
 
@@ -104,6 +105,25 @@ TEST(the_next_goes_on_from_the_same_moment)
     /* pieces of the one before are gone */
     ck_assert_int_eq(buckets_count(&leaders_keys, "state.1."), 0);
     ck_assert_int_gt(buckets_count(&leaders_keys, "state.2."), 0);
+}
+
+/* The next learner continues, but not with the correction of another program's forecast. */
+TEST(a_correction_of_another_forecast_ends_with_its_learner)
+{
+    static const float weights[FORECAST_OWN] = {1};
+    a_leads_and_b_follows();
+    struct policy *p = policy_clone(learner_policy(a.learner), NULL);
+    policy_copy_input(p, weights, FORECAST_OWN);
+    p->input_of = forecast_crc32() + 1;
+    ck_assert_int_eq(lead_commit(a.lead, a.learner, p, 0, .5, NULL), 0);
+    while (!lead_leading(b.lead) && leaders_mono < 2000) {
+        leaders_mono += .25;
+        ck_assert_int_eq(leaders_turn(&b), 0);
+    }
+    ck_assert(lead_leading(b.lead));
+    ck_assert_int_eq(learner_policy(b.learner)->input_n, 0);
+    ck_assert_uint_eq(policy_crc32(learner_policy(b.learner)), policy_crc32(p));
+    policy_free(p);
 }
 
 TEST(who_was_taken_for_dead_is_refused)
@@ -666,19 +686,17 @@ TEST(weights_that_do_not_fit_are_refused)
     free(bytes);
 }
 
-SUITE_SET_UP(serve_cluster_lead, 60, setup, teardown, one_learns_and_the_other_follows,
-             the_next_goes_on_from_the_same_moment, who_was_taken_for_dead_is_refused,
-             a_long_update_costs_nobody_the_lead, who_is_stuck_loses_the_lead,
-             no_lock_is_held_while_the_bucket_works,
-             the_heartbeat_finds_that_another_leads, who_resigns_is_followed_at_once,
-             a_bucket_that_is_away_deposes_nobody,
-             what_could_not_be_published_is_not_let_go, who_is_set_aside_is_known_to_all,
-             what_was_refused_is_let_go, an_operators_order_keeps_what_waits,
-             a_lost_answer_is_no_other_learner,
-             a_bucket_that_takes_too_little_is_told_at_once,
-             a_damaged_heartbeat_is_written_over,
-             a_state_that_may_be_the_published_one_is_not_written_over,
-             a_take_over_that_failed_leaves_nothing, a_damaged_dedup_is_done_without,
-             a_damaged_state_leaves_the_weights, the_dedup_is_published_as_of_the_state,
-             what_an_older_learner_left_is_gone_on_from,
-             weights_that_do_not_fit_are_refused);
+SUITE_SET_UP(
+    serve_cluster_lead, 60, setup, teardown, one_learns_and_the_other_follows,
+    the_next_goes_on_from_the_same_moment, who_was_taken_for_dead_is_refused,
+    a_long_update_costs_nobody_the_lead, who_is_stuck_loses_the_lead,
+    no_lock_is_held_while_the_bucket_works, the_heartbeat_finds_that_another_leads,
+    who_resigns_is_followed_at_once, a_bucket_that_is_away_deposes_nobody,
+    what_could_not_be_published_is_not_let_go, who_is_set_aside_is_known_to_all,
+    a_correction_of_another_forecast_ends_with_its_learner, what_was_refused_is_let_go,
+    an_operators_order_keeps_what_waits, a_lost_answer_is_no_other_learner,
+    a_bucket_that_takes_too_little_is_told_at_once, a_damaged_heartbeat_is_written_over,
+    a_state_that_may_be_the_published_one_is_not_written_over,
+    a_take_over_that_failed_leaves_nothing, a_damaged_dedup_is_done_without,
+    a_damaged_state_leaves_the_weights, the_dedup_is_published_as_of_the_state,
+    what_an_older_learner_left_is_gone_on_from, weights_that_do_not_fit_are_refused);
