@@ -394,6 +394,7 @@ static int weights_put(struct lead *l, const struct bus_wire_weights *note,
 {
     void *ckpt = NULL;
     struct bus_wire_weights w = *note;
+    w.has_input = p->input_n > 0;
     struct ckpt_meta meta = {0};
     ckpt_meta_set(&meta, "made_by", "abrd serve --role learn");
     ckpt_meta_set(&meta, "check_score", "%.9g", note->check_score);

@@ -196,7 +196,7 @@ static char *take_corrected(uint64_t version, uint32_t of, double mono)
     p->input_of = of;
     void *ckpt, *bytes;
     size_t n;
-    struct bus_wire_weights w = {.term = 1, .version = version};
+    struct bus_wire_weights w = {.term = 1, .version = version, .has_input = true};
     ck_assert_int_eq(ckpt_encode(&ckpt, &w.checkpoint_n, p, NULL, NULL, 0, NULL), 0);
     w.checkpoint = ckpt;
     ck_assert_int_eq(shared_value_encode(&bytes, &n, &bus_wire_weights_kind, &w, NULL),
