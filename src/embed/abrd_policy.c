@@ -83,6 +83,7 @@ static struct abrd_policy *pack(struct policy *p, const char *layout,
         goto out;
     }
     out->layout = found;
+    (void)forecast_own_drop_foreign(p);
     out->packed = packed_new(&p->cfg, &why);
     if (out->packed) packed_load(out->packed, p);
 out:

@@ -23,6 +23,7 @@ static const char *const RESERVED[] = {
     "route",       "critic_hidden", "critic_experts", "critic_route", "experts",
     "crc32",       "version",       "ret_mean",       "ret_std",      "actor_busy",
     "critic_busy", "prior_at",      "prior_stride",   "prior_gain",   "input_n",
+    "input_of",
 };
 
 static bool is_reserved(const char *key)
@@ -55,20 +56,28 @@ const char *ckpt_meta_get(const struct ckpt_meta *m, const char *key)
     return NULL;
 }
 
+static int add_u64(json_t *meta, const char *key, uint64_t value, struct err *e)
+{
+    char text[24];
+    snprintf(text, sizeof text, "%" PRIu64, value);
+    return safetensors_add_text(meta, key, text, e);
+}
+
 /* Adds nothing when all experts are idle, as in most files. */
 static int add_busy(json_t *meta, const char *key, uint64_t busy, struct err *e)
 {
-    char text[24];
-    snprintf(text, sizeof text, "%" PRIu64, busy);
-    return busy ? safetensors_add_text(meta, key, text, e) : 0;
+    return busy ? add_u64(meta, key, busy, e) : 0;
+}
+
+static int add_input(json_t *meta, const struct policy *p, struct err *e)
+{
+    int rc = p->input_n ? safetensors_add_number(meta, "input_n", p->input_n, e) : 0;
+    return !rc && p->input_n ? add_u64(meta, "input_of", p->input_of, e) : rc;
 }
 
 static int add_policy(json_t *meta, const struct policy *p, struct err *e)
 {
     const struct policy_cfg *c = &p->cfg;
-    char version[24];
-    snprintf(version, sizeof version, "%" PRIu64, p->version);
-
     int rc = safetensors_add_number(meta, "obs_dim", c->obs_dim, e);
     if (!rc) rc = safetensors_add_number(meta, "actions", c->actions, e);
     if (!rc) rc = safetensors_add_number(meta, "hidden", c->hidden, e);
@@ -85,13 +94,12 @@ static int add_policy(json_t *meta, const struct policy *p, struct err *e)
         if (!rc) rc = safetensors_add_number(meta, "prior_stride", c->prior.stride, e);
         if (!rc) rc = safetensors_add_number(meta, "prior_gain", c->prior.gain, e);
     }
-    if (!rc) rc = safetensors_add_text(meta, "version", version, e);
+    if (!rc) rc = add_u64(meta, "version", p->version, e);
     if (!rc) rc = safetensors_add_number(meta, "ret_mean", (double)p->ret_mean, e);
     if (!rc) rc = safetensors_add_number(meta, "ret_std", (double)p->ret_std, e);
     if (!rc) rc = add_busy(meta, "actor_busy", p->actor->busy, e);
     if (!rc) rc = add_busy(meta, "critic_busy", p->critic->busy, e);
-    if (!rc && p->input_n) rc = safetensors_add_number(meta, "input_n", p->input_n, e);
-    return rc;
+    return rc ? rc : add_input(meta, p, e);
 }
 
 static bool is_clean(const char *text)
@@ -226,13 +234,6 @@ static int check_finite(const struct policy *p, const struct safetensors_tensor 
     }
     if (finite) return 0;
     return err_set(e, ERR_NUMERIC, "the policy's weights are not finite: not saved");
-}
-
-static int add_u64(json_t *meta, const char *key, uint64_t value, struct err *e)
-{
-    char text[24];
-    snprintf(text, sizeof text, "%" PRIu64, value);
-    return safetensors_add_text(meta, key, text, e);
 }
 
 static int add_added(json_t *meta, const struct policy_added *g, struct err *e)
@@ -376,15 +377,27 @@ static int need_busy(struct mix *m, const struct safetensors *f, const char *key
     return 0;
 }
 
-/* Files without it have none. */
-static int need_input(int *n, const struct safetensors *f, struct err *e)
+/* Files without it have none; those of older programs do not say what it belongs to. */
+static int need_input(int *n, uint32_t *of, const struct safetensors *f, struct err *e)
 {
+    uint64_t id = 0;
     if (!json_object_get(f->meta, "input_n")) return 0;
     int rc = safetensors_int(n, f, "input_n", e);
+    if (!rc && json_object_get(f->meta, "input_of"))
+        rc = safetensors_u64(&id, f, "input_of", e);
+    if (rc) return rc;
     struct err why = {0};
-    if (rc || (*n >= 0 && *n <= POLICY_INPUT)) return rc;
-    err_set(&why, ERR_RANGE, "%d is not within 0 .. %d", *n, POLICY_INPUT);
-    return safetensors_blame(f, "input_n", &why, e);
+    if (*n < 0 || *n > POLICY_INPUT) {
+        err_set(&why, ERR_RANGE, "%d is not within 0 .. %d", *n, POLICY_INPUT);
+        return safetensors_blame(f, "input_n", &why, e);
+    }
+    if (id > UINT32_MAX) {
+        err_set(&why, ERR_RANGE, "%" PRIu64 " is not within 0 .. %" PRIu32, id,
+                UINT32_MAX);
+        return safetensors_blame(f, "input_of", &why, e);
+    }
+    *of = (uint32_t)id;
+    return 0;
 }
 
 static int need_policy(struct policy *p, const struct safetensors *f, struct err *e)
@@ -439,13 +452,15 @@ static int read_policy(struct policy **out, const struct safetensors *f, bool ad
     struct policy_cfg cfg;
     struct safetensors_tensor *t;
     struct policy *p = NULL;
+    uint32_t input_of = 0;
     int n, input_n = 0, rc = need_cfg(&cfg, f, adds, e);
-    if (!rc) rc = need_input(&input_n, f, e);
+    if (!rc) rc = need_input(&input_n, &input_of, f, e);
     if (!rc) rc = list_policy(&t, &n, &cfg, input_n, NULL, e);
     if (rc) return rc;
     rc = safetensors_check(f, t, n, e);
     free(t);
     if (!rc) rc = fill_policy(&p, f, &cfg, input_n, e);
+    if (!rc) p->input_of = input_of;
     if (!rc) rc = need_policy(p, f, e);
     if (!rc && adds) rc = need_added(p, f, e);
     if (rc)

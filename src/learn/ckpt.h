@@ -5,7 +5,8 @@
  *   actor.router.weight (experts, obs_dim), actor.router.bias (experts); none when single
  *   actor.expert.K.L.weight (fan_out, fan_in), actor.expert.K.L.bias (fan_out)
  *   critic. ...                                   L = 0 .. layers, the last is the head
- *   input (n)                                     optional: policy.h, with n as input_n in the metadata
+ *   input (n)                                     optional: policy.h, with n as input_n and the id of what
+ *                                                 it belongs to as input_of in the metadata
  *   trainer (bytes) U8                            optional: the trainer's state
  *
  * "__metadata__" holds strings: format "abrd-1", obs_dim, actions, hidden, layers,
@@ -29,6 +30,9 @@
  * Its metadata is that of the mixture and graft_experts, graft_gate, graft_version,
  * graft_learns_shape, graft_base_crc. Added experts fit only these weights, so both are in one file,
  * and the CRC shows whether they belong together.
+ *
+ * A file without input_of was written by an older program: its id is 0, unknown. Ids mean nothing here.
+ * Who decides by an input drops one of another id after loading (abr/deciders/forecast_own.h).
  *
  * Files of other programs (ckpt_import) hold exactly the tensors named above, F32 and row-major (as
  * the weight of a torch.nn.Linear). They need neither metadata nor checksum.

@@ -138,6 +138,7 @@ void policy_copy(struct policy *p, const struct policy *from)
     p->ret_std = from->ret_std;
     p->version = from->version;
     policy_copy_input(p, from->input, from->input_n);
+    p->input_of = from->input_of;
     if (p->added) policy_added_copy(p->added, from->added);
 }
 

@@ -23,7 +23,7 @@
  * copy them and keep them fixed (appendix J of the NoRGa paper): shape_learns.
  *
  * Input. A policy may carry numbers that its application needs to make observations. They are opaque here,
- * and no part of policy_crc32.
+ * and no part of policy_crc32. input_of is the application's id of what they belong to.
  *
  * Expert numbers: 0 .. N-1 are those of the actor's mixture, N .. N+L-1 the added ones. Added experts
  * fit only the weights that they were added to; they store that version and CRC.
@@ -80,6 +80,7 @@ struct policy {
     uint64_t version;           /* of the mixture; 0 until published */
     struct policy_added *added; /* owned; NULL: none */
     int input_n;                /* 0: none */
+    uint32_t input_of;          /* 0: unknown */
     float input[POLICY_INPUT];
 };
 
@@ -125,6 +126,7 @@ void policy_init_uniform(struct policy *p, uint64_t seed);
  * equal. */
 void policy_copy(struct policy *p, const struct policy *from);
 
+/* input_of stays. n 0: none from now on. */
 void policy_copy_input(struct policy *p, const float *input, int n);
 
 /* CRC-32 of the mixture's weights in memory, actor then critic. */

@@ -10,6 +10,7 @@ import { join } from 'node:path';
 import { ABRD, Daemon, PUBLISH_ALL, done, folder, policy, test, until } from './lib/daemon.mjs';
 import { crc32 } from './lib/tools.mjs';
 import { Core } from '../../web/lib/core.js';
+import { forecastId } from '../../web/lib/forecast.js';
 import { Policy, localPolicy } from '../../web/lib/policy.js';
 import { LAYOUTS } from '../../web/lib/observe.js';
 import { PROFILES, chunkQoe, qoeOf } from '../../web/lib/qoe.js';
@@ -116,14 +117,18 @@ function crcOf(meta, numbers) {
     return crc32(numbers, new TextEncoder().encode(rest));
 }
 
-/** The shipped policy with a correction of its forecast: drawn numbers, so that decisions change. */
-function corrected() {
-    const file = join(folder, 'corrected.safetensors'), from = readFileSync(SHIPPED), size = Number(from.readBigUInt64LE(0));
+/**
+ * The shipped policy with a correction of a forecast: drawn numbers, so that decisions change. of 0: the file
+ * does not say which one.
+ */
+function corrected(of = forecastId()) {
+    const file = join(folder, `corrected-${of}.safetensors`), from = readFileSync(SHIPPED), size = Number(from.readBigUInt64LE(0));
     const head = JSON.parse(from.subarray(8, 8 + size)), body = from.subarray(8 + size);
     const inputs = [27, 24, 24], outputs = [24, 24, 22]; // src/abr/deciders/forecast_own.h
     const numbers = Float32Array.from(outputs.flatMap((n, l) =>
         Array.from({ length: (inputs[l] + 1) * n }, () => between(-0.25, 0.25))));
     head.__metadata__.input_n = String(numbers.length);
+    if (of) head.__metadata__.input_of = String(of);
     head.input = { dtype: 'F32', shape: [numbers.length], data_offsets: [body.length, body.length + numbers.byteLength] };
     const all = Buffer.concat([body, Buffer.from(numbers.buffer)]);
     head.__metadata__.crc32 = crcOf(head.__metadata__, all).toString(16).padStart(8, '0');
@@ -160,10 +165,18 @@ function decideAgain(weights, profiles, names, video) {
 
 const PRODUCT = ['all', NAMES.filter(n => !isPaper(n))], PAPERS = ['papers', NAMES.filter(isPaper)];
 for (const [kind, file] of [['full', () => SHIPPED], ['plan', () => trained('plan', '--layout', 'plan')],
-    ['plan and prior', () => trained('prior', '--layout', 'plan', '--prior', '60')], ['corrected', corrected]])
+    ['plan and prior', () => trained('prior', '--layout', 'plan', '--prior', '60')], ['corrected', () => corrected()]])
     for (const [profiles, names] of [PRODUCT, PAPERS])
         await test(`recorded chunks (${kind}, ${profiles}): the same observations, rewards and decisions`, () =>
             decideAgain(file(), profiles, names, VIDEO));
+
+await test('a correction counts only for the forecast that it names, and that is the one of the program', () => {
+    assert.ok(load(corrected()).correction);
+    for (const of of [forecastId() - 1, 0]) {
+        assert.equal(load(corrected(of)).correction, null);
+        decideAgain(corrected(of), ...PAPERS, VIDEO);
+    }
+});
 
 for (const video of LONG)
     await test(`recorded chunks of a ladder of ${video.ladder.length} levels: the same windows and decisions`, () =>

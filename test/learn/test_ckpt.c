@@ -82,19 +82,72 @@ START_TEST(busy_experts_travel)
 }
 END_TEST
 
+static int by_name(const void *a, const void *b)
+{
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+/* Removes a pair from the metadata, and computes the checksum again as ckpt.h says. */
+static void file_without(void **file, size_t *n, const char *key)
+{
+    unsigned char *bytes = *file;
+    uint64_t head = bytes_get_u64(bytes), data = *n - 8 - head;
+    json_t *header = json_loadb((char *)bytes + 8, head, 0, NULL);
+    json_t *meta = json_object_get(header, "__metadata__");
+    ck_assert_int_eq(json_object_del(meta, key), 0);
+    ck_assert_int_eq(json_object_del(meta, "crc32"), 0);
+    uint32_t crc = bytes_crc32(0, bytes + 8 + head, data);
+    const char *keys[64], *name;
+    json_t *value;
+    int count = 0;
+    json_object_foreach(meta, name, value) keys[count++] = name;
+    qsort(keys, (size_t)count, sizeof *keys, by_name);
+    for (int i = 0; i < count; i++) {
+        char pair[1024];
+        int size = snprintf(pair, sizeof pair, "%s=%s\n", keys[i],
+                            json_string_value(json_object_get(meta, keys[i])));
+        crc = bytes_crc32(crc, pair, (size_t)size);
+    }
+    json_object_set_new(meta, "crc32", json_sprintf("%08x", crc));
+    char *text = json_dumps(header, JSON_COMPACT);
+    size_t text_n = strlen(text), padded = (text_n + 7) / 8 * 8;
+    unsigned char *out = malloc(8 + padded + data);
+    bytes_put_u64(out, padded);
+    memset(out + 8, ' ', padded);
+    memcpy(out + 8, text, text_n);
+    memcpy(out + 8 + padded, bytes + 8 + head, data);
+    json_decref(header);
+    free(text);
+    free(bytes);
+    *file = out;
+    *n = 8 + padded + data;
+}
+
 /* Numbers of the application are part of the weights, to the bit; a file without them has none. */
 START_TEST(the_input_travels)
 {
     struct policy *p = sample_policy(sample_cfg(MIX_TOP1));
     const float input[] = {1.5f, -2, .1f};
     policy_copy_input(p, input, 3);
+    p->input_of = UINT32_MAX;
     void *file;
     size_t n;
+    struct ckpt_meta m;
     sample_encode(&file, &n, p, NULL, NULL);
-    struct policy *q = ckpt_decode(file, n, NULL, NULL, NULL, NULL);
+    struct policy *q = ckpt_decode(file, n, &m, NULL, NULL, NULL);
     sample_same(p, q);
     ck_assert_int_eq(q->input_n, 3);
     ck_assert_mem_eq(q->input, input, sizeof input);
+    ck_assert_uint_eq(q->input_of, UINT32_MAX);
+    ck_assert_int_eq(m.n, 0); /* no word of the caller's */
+    policy_free(q);
+
+    /* as an older program writes it: nobody knows what it belongs to */
+    file_without(&file, &n, "input_of");
+    q = ckpt_decode(file, n, NULL, NULL, NULL, NULL);
+    ck_assert_ptr_nonnull(q);
+    ck_assert_int_eq(q->input_n, 3);
+    ck_assert_uint_eq(q->input_of, 0);
     policy_free(q);
     free(file);
 

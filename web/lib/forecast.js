@@ -14,6 +14,8 @@
 import { NET } from './forecast_net.js';
 
 const WINDOW = 5, HISTORY = 8;
+// what lies far beyond is cut; added: keeps the logarithm of a short download finite
+const RATIO_MIN = 0.01, RATIO_MAX = 100, DOWNLOAD_MAX_S = 100, ADDED_S = 0.05;
 const CORRECTION_UNITS = 24, CORRECTION_MOST = 1.386; // forecast_own.h
 /** Added to the spread of a short history, as variances are, by its length. */
 const UNSEEN = [0, 0.34, 0.34, 0.25, 0.20, 0.13, 0.08, 0.04, 0];
@@ -48,8 +50,8 @@ export function entriesOf({ rates, times, chunkS }) {
     const n = rates.length, mean = harmonic(rates, n), spread = spreadOf(rates), entries = new Array(ENTRIES).fill(0);
     rates.forEach((rate, i) => {
         const at = HISTORY - n + i;
-        entries[at] = Math.log(within(Math.max(rate, 1e-3) / mean, 0.01, 100));
-        entries[HISTORY + at] = Math.log(within(times[i], 0, 100) + 0.05);
+        entries[at] = Math.log(within(Math.max(rate, 1e-3) / mean, RATIO_MIN, RATIO_MAX));
+        entries[HISTORY + at] = Math.log(within(times[i], 0, DOWNLOAD_MAX_S) + ADDED_S);
         entries[2 * HISTORY + at] = 1;
     });
     entries[3 * HISTORY] = spread;
@@ -64,6 +66,19 @@ function layer({ weights, bias }, x) {
 }
 
 const outputsOf = (net, entries) => net.reduce((x, one, l) => layer(one, l ? x.map(v => Math.max(v, 0)) : x), entries);
+
+/** Which forecast this is, as forecast_crc32 of the daemon: a correction counts only for its own (input_of). */
+export function forecastId() {
+    const meaning = 1, layers = NET.flatMap(({ weights, bias }) => [...weights.flat(), ...bias]);
+    const numbers = Float64Array.of(meaning, WINDOW, HISTORY, 2 * HISTORY, 3 * HISTORY, 3 * HISTORY + 1,
+        RATIO_MIN, RATIO_MAX, DOWNLOAD_MAX_S, ADDED_S, ...UNSEEN, ...layers);
+    let crc = ~0;
+    for (const byte of new Uint8Array(numbers.buffer)) {
+        crc ^= byte;
+        for (let bit = 0; bit < 8; bit++) crc = crc >>> 1 ^ (crc & 1 ? 0xedb88320 : 0);
+    }
+    return ~crc >>> 0 || 1;
+}
 
 /**
  * The correction as layers.

@@ -16,7 +16,7 @@
 
 import { cautious } from './caution.js';
 import { offered } from './first_level.js';
-import { correctionOf } from './forecast.js';
+import { correctionOf, forecastId } from './forecast.js';
 import { LAYOUTS } from './observe.js';
 import { qoeOf } from './qoe.js';
 import { LEVELS, viewOf } from './view.js';
@@ -123,7 +123,9 @@ export class Policy {
             throw new Error(`routers of the kind '${meta.route}' are not known here`);
         this.version = Number(meta.version);
         this.actions = Number(meta.actions);
-        this.correction = meta.input_n ? correctionOf(tensor('input')) : null;
+        // that of another program's forecast would be added to the wrong one
+        const corrects = meta.input_n && Number(meta.input_of) === forecastId();
+        this.correction = corrects ? correctionOf(tensor('input')) : null;
         this.#route = meta.route;
         const layers = Number(meta.layers), busy = BigInt(meta.actor_busy ?? 0);
         const layer = (kind, name) => new kind(tensor(`${name}.weight`), tensor(`${name}.bias`));

@@ -3,6 +3,7 @@
 #include "abr/deciders/forecast_net.h"
 #include "abr/deciders/forecast_own.h"
 #include "abr/deciders/simple.h"
+#include "base/bytes.h"
 
 #include <math.h>
 #include <string.h>
@@ -21,6 +22,8 @@ _Static_assert(ENTRIES == FORECAST_ENTRIES, "inputs and header");
 #define RATIO_MIN 0.01
 #define RATIO_MAX 100.0
 #define DOWNLOAD_MAX_S 100.0
+/* keeps the logarithm of a short download finite */
+#define ADDED_S 0.05
 
 const double forecast_share[FORECAST_QUANTILES] = {
     0.01, 0.02, 0.04, 0.06, 0.22 / 3, 0.35 / 3, 0.13, 0.13, 0.14, 0.14, 0.14};
@@ -62,6 +65,24 @@ double forecast_spread(const struct view *v)
     return spread_of(logs, v->n_history);
 }
 
+/* Raise it when observe() changes in a way that no constant shows. */
+enum { MEANING = 1 };
+
+uint32_t forecast_crc32(void)
+{
+    const double inputs[] = {MEANING, WINDOW,    TIMES,     PRESENT,        SPREAD,
+                             CHUNK,   RATIO_MIN, RATIO_MAX, DOWNLOAD_MAX_S, ADDED_S};
+    uint32_t crc = bytes_crc32(0, inputs, sizeof inputs);
+    crc = bytes_crc32(crc, UNSEEN, sizeof UNSEEN);
+    crc = bytes_crc32(crc, FORECAST_FIRST, sizeof FORECAST_FIRST);
+    crc = bytes_crc32(crc, FORECAST_FIRST_BIAS, sizeof FORECAST_FIRST_BIAS);
+    crc = bytes_crc32(crc, FORECAST_SECOND, sizeof FORECAST_SECOND);
+    crc = bytes_crc32(crc, FORECAST_SECOND_BIAS, sizeof FORECAST_SECOND_BIAS);
+    crc = bytes_crc32(crc, FORECAST_THIRD, sizeof FORECAST_THIRD);
+    crc = bytes_crc32(crc, FORECAST_THIRD_BIAS, sizeof FORECAST_THIRD_BIAS);
+    return crc ? crc : 1;
+}
+
 static double within(double x, double lo, double hi)
 {
     return x < lo ? lo : x > hi ? hi : x;
@@ -77,7 +98,7 @@ static void observe(double x[ENTRIES], struct forecast *f, const struct view *v)
         int at = VIEW_HISTORY - n + i;
         double ratio = fmax(v->throughput_kbps[i], 1e-3) / f->mean_kbps;
         x[at] = log(within(ratio, RATIO_MIN, RATIO_MAX));
-        x[TIMES + at] = log(within(v->download_s[i], 0, DOWNLOAD_MAX_S) + 0.05);
+        x[TIMES + at] = log(within(v->download_s[i], 0, DOWNLOAD_MAX_S) + ADDED_S);
         x[PRESENT + at] = 1;
     }
     f->spread = spread_of(logs, n);

@@ -21,6 +21,7 @@
 #include "abr/emulator/view.h"
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #define FORECAST_QUANTILES 11
 #define FORECAST_ENTRIES (3 * VIEW_HISTORY + 2) /* inputs of the network */
@@ -44,6 +45,9 @@ struct forecast forecast_of(const struct view *v);
  * chunk and then of later ones. Sets mean_kbps and spread. False: nothing was measured. */
 bool forecast_look(struct forecast *f, double entries[FORECAST_ENTRIES],
                    double logs[FORECAST_OUTPUTS], const struct view *v);
+
+/* CRC-32 of all that the quantiles follow from: the network's weights and what its inputs are. Never 0. */
+uint32_t forecast_crc32(void);
 
 /* m and s alone, at a fraction of the cost. Nothing was measured: 0, and a negative s. */
 double forecast_mean_kbps(const struct view *v);

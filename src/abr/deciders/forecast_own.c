@@ -1,7 +1,18 @@
 #include "abr/deciders/forecast_own.h"
 
+#include "policy/policy.h"
+
 #include <math.h>
 #include <string.h>
+
+bool forecast_own_drop_foreign(struct policy *p)
+{
+    uint32_t ours = forecast_crc32();
+    bool foreign = p->input_n && (p->input_of != ours || p->input_n != FORECAST_OWN);
+    if (foreign) policy_copy_input(p, NULL, 0);
+    p->input_of = ours;
+    return foreign;
+}
 
 void forecast_own_inputs(float *x, const double *entries, double mean_kbps)
 {

@@ -9,6 +9,11 @@
  * Weights: one block of FORECAST_OWN floats, for each layer a row per input and then the biases. They are
  * part of a policy (policy/policy.h: input). abr/train/forecast_fit.h fits them.
  *
+ * A correction fits only the y that it was fitted to, so a policy's input_of is forecast_crc32. Whoever loads
+ * a policy to decide with it calls forecast_own_drop_foreign first. Files that do not name a forecast come from
+ * before input_of: their correction is dropped too, as nobody can tell whose it is. The policy then decides by
+ * the shipped forecast, as before its first correction, and a learner fits a new one.
+ *
  * Threads: pure functions. No allocation. */
 #ifndef ABR_FORECAST_OWN_H
 #define ABR_FORECAST_OWN_H
@@ -28,6 +33,11 @@ enum {
 
 /* A factor of 4: what lies far from all examples must not become absurd. */
 #define FORECAST_OWN_MOST 1.386
+
+struct policy;
+/* Drops an input that does not correct this program's forecast; true: it had one. From then on the input of p, and
+ * of its copies, corrects this forecast. */
+bool forecast_own_drop_foreign(struct policy *p);
 
 /* x (FORECAST_OWN_INPUTS) of the forecast's entries and m. */
 void forecast_own_inputs(float *x, const double *entries, double mean_kbps);

@@ -109,6 +109,7 @@ static int moe_load(struct moe *p, const char *path, struct err *e)
         err_field(&why, ERR_INVALID, path, "takes %d inputs, its layout '%s' has %d",
                   policy->cfg.obs_dim, feat_layout_name(p->layout), feat_dim(p->layout));
     if (policy && !why.code) p->packed = packed_new(&policy->cfg, &why);
+    if (policy) (void)forecast_own_drop_foreign(policy);
     if (p->packed) packed_load(p->packed, policy);
     policy_free(policy);
     return why.code ? err_field(e, why.code, why.field, "%s", why.detail) : 0;

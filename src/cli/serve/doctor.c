@@ -14,6 +14,7 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
+#include "abr/deciders/forecast_own.h"
 #include "base/clock.h"
 #include "base/pool.h"
 #include "cli/fetch.h"
@@ -218,6 +219,7 @@ static void check_weights(struct doctor_report *out, const char *what, const cha
     struct err e = {0};
     struct exam *x = NULL;
     struct policy *p = ckpt_load(path, NULL, NULL, NULL, &e);
+    bool foreign = p && forecast_own_drop_foreign(p);
     if (p) x = exam_new(&p->cfg, &e);
     double score = x ? exam_score(x, p) : (double)NAN;
     if (!x)
@@ -228,8 +230,10 @@ static void check_weights(struct doctor_report *out, const char *what, const cha
                     path, otherwise);
     else
         doctor_find(out, what, DOCTOR_OK,
-                    "%.150s: version %llu, %d experts, score %.3f in the safety check",
-                    path, (unsigned long long)p->version, p->cfg.experts, score);
+                    "%.150s: version %llu, %d experts, score %.3f in the safety check%s",
+                    path, (unsigned long long)p->version, p->cfg.experts, score,
+                    foreign ? "; its correction is of another forecast: it is not used"
+                            : "");
     exam_free(x);
     policy_free(p);
 }

@@ -1,4 +1,5 @@
 /* abrd retrain: a candidate policy from a daemon's own sessions, for an arm of a trial. */
+#include "abr/deciders/forecast_own.h"
 #include "abr/eval.h"
 #include "abr/train/recipe.h"
 #include "abr/train/recipe_fields.h"
@@ -71,7 +72,9 @@ static int find_published(struct retrain *r, struct err *e)
         return err_field(e, ERR_ABSENT, r->sessions.data, "has no policy.safetensors");
     snprintf(r->from, sizeof r->from, "%s", strchr(policy, ':') + 1);
     r->published = ckpt_load(r->from, NULL, NULL, NULL, e);
-    return r->published ? 0 : e->code;
+    if (!r->published) return e->code;
+    (void)forecast_own_drop_foreign(r->published);
+    return 0;
 }
 
 /* A daemon's checkpoint does not say how it was trained: then the shipped policy does. */

@@ -17,6 +17,9 @@ enum {
     FORM_UNITS = 3,  /* the first with points, all weights and ceilings */
     LEVELS_SHORT = 12,
     FORM_COMMON = 2,
+    FORM_WEIGHTS = 3, /* the newest form of weights */
+    FORM_DEDUP = 2,   /* the first with the state of the de-duplication */
+    FORM_INPUT = 3,   /* the first whose policy may have an input */
     NOTE_BYTES = 80,
     COMMON_HEAD = 24,
     PROFILE_BYTES = SERVICE_NAME + 80,
@@ -249,8 +252,9 @@ static void pass_weights(struct pack *p, void *value, int form)
     pack_int(p, &w->state_parts, 0, 4096);
     pack_small(p, &w->state_slot, 0, 1);
     need(p, w->term > 0 && w->version > 0);
-    if (form > 1) pack_u64(p, &dedup_n);
+    if (form >= FORM_DEDUP) pack_u64(p, &dedup_n);
     if (!p->writing) w->dedup_n = dedup_n;
+    if (!p->writing) w->has_input = form >= FORM_INPUT;
     pass_blob(p, &w->dedup, w->dedup_n);
     if (!p->writing) w->checkpoint_n = (size_t)(p->end - p->at);
     pass_blob(p, &w->checkpoint, w->checkpoint_n);
@@ -262,13 +266,20 @@ static size_t room_weights(const void *value)
     return NOTE_BYTES + w->dedup_n + w->checkpoint_n;
 }
 
+static int written_weights(const void *value)
+{
+    const struct bus_wire_weights *w = value;
+    return w->has_input ? FORM_INPUT : FORM_DEDUP;
+}
+
 const struct shared_value_kind bus_wire_weights_kind = {
     .key = "weights",
     .envelope = ENVELOPE_WEIGHTS,
-    .form = 2,
+    .form = FORM_WEIGHTS,
     .size = sizeof(struct bus_wire_weights),
     .room = room_weights,
-    .pass = pass_weights};
+    .pass = pass_weights,
+    .written = written_weights};
 
 /* ---- profiles and settings of the whole cluster ---- */
 

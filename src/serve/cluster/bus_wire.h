@@ -5,12 +5,14 @@
  * quality of its chunk is known. Forms 1 and 2, of older nodes, have no quality and only the papers'
  * weights; they are read and not written. So are common settings of form 1. Ladders of more than 12
  * levels travel in forms 5 and 6, and trajectories with a source in forms 7 and 8. Older learners refuse
- * these, so the node that learns is upgraded first.
+ * these, so learners are upgraded first, then nodes (README.md).
  *
  * Weights are a note, the state of the de-duplication (dedup.h) and a checkpoint without optimiser
  * (learn/ckpt.h), which has a checksum of its own. The note says in which term a learner published
  * them, up to which position of the stream it has learned, and where the optimiser's state is. Form 1,
- * of older learners, has no de-duplication; it is read and not written.
+ * of older learners, has no de-duplication; it is read and not written. Form 3 is that of a policy with an
+ * input (policy/policy.h); others have form 2. An older node refuses form 3 as a whole: it keeps its weights,
+ * and its trajectories unconfirmed (outbox.h), until it is upgraded.
  *
  * A reader trusts nothing: it refuses a trajectory whose numbers no session can have (limits.h).
  *
@@ -51,6 +53,7 @@ struct bus_wire_weights {
     size_t dedup_n;
     const void *checkpoint; /* as learn/ckpt.h encodes it */
     size_t checkpoint_n;
+    bool has_input; /* the checkpoint's policy has an input */
 };
 extern const struct shared_value_kind
     bus_wire_weights_kind; /* borrows dedup and checkpoint */

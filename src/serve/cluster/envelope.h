@@ -8,8 +8,8 @@
  *  24     the body
  *
  * Little-endian. A body whose meaning changes gets the next form number. A reader refuses forms that
- * are newer than it knows, so two versions can run in one cluster. Upgrade the readers of a changed form
- * first: nodes if the form of weights changes, learners if that of trajectories does (bus_wire.h).
+ * are newer than it knows, so two versions can run in one cluster. Upgrade the learners first, then the
+ * nodes; README.md says why.
  *
  * Errors: ERR_CORRUPT damaged or cut, ERR_INVALID another kind, ERR_RANGE a newer form.
  * Threads: pure functions. */

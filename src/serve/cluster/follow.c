@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "abr/deciders/forecast_own.h"
 #include "learn/ckpt.h"
 
 static const double COMMON_S = 2; /* between two reads of the common settings */
@@ -16,6 +17,7 @@ struct follow {
     struct bus_wire_weights note;
     struct bus_wire_common *settings;
     uint64_t term, version; /* of the weights taken last */
+    bool foreign;           /* their correction was dropped */
     pthread_mutex_t lock;   /* of what follows */
     bool answers;
     uint64_t heartbeat_rev;
@@ -113,6 +115,17 @@ static void follow_note_taken(struct follow *f, double now)
     pthread_mutex_unlock(&f->lock);
 }
 
+/* Logged once, not for every version of a learner with another forecast. */
+static void follow_drop_foreign(struct follow *f, struct policy *p)
+{
+    bool foreign = forecast_own_drop_foreign(p);
+    if (foreign && !f->foreign)
+        log_event(f->cfg.log, LOG_WARN, "follow",
+                  "the correction of the published weights is not used: it was fitted to "
+                  "the forecast of another program");
+    f->foreign = foreign;
+}
+
 static int follow_take_weights(void *ctx, struct shared_value *v, const struct err *wrong,
                                struct err *e)
 {
@@ -125,6 +138,7 @@ static int follow_take_weights(void *ctx, struct shared_value *v, const struct e
         if (f->note.term == f->term && f->note.version == f->version)
             return 0; /* only the position in the stream has changed */
         struct policy *p = follow_policy(&f->note, &f->cfg.shape, &why);
+        if (p) follow_drop_foreign(f, p);
         if (p && !f->cfg.weights(f->cfg.ctx, p, &f->note, &why)) {
             follow_note_taken(f, v->now);
             return 0;

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "abr/deciders/forecast_own.h"
 #include "base/bytes.h"
 #include "learn/ckpt.h"
 #include "serve/cluster/cluster_cfg.h"
@@ -393,6 +394,7 @@ static int weights_put(struct lead *l, const struct bus_wire_weights *note,
 {
     void *ckpt = NULL;
     struct bus_wire_weights w = *note;
+    w.has_input = p->input_n > 0;
     struct ckpt_meta meta = {0};
     ckpt_meta_set(&meta, "made_by", "abrd serve --role learn");
     ckpt_meta_set(&meta, "check_score", "%.9g", note->check_score);
@@ -529,6 +531,10 @@ static int resume(struct lead *l, struct learner *learner, bool *found, struct e
     if (!rc && !bytes) l->note = (struct bus_wire_weights){0};
     if (rc || !bytes) return rc;
     struct policy *p = follow_policy(&note, &l->cfg.shape, e);
+    if (p && forecast_own_drop_foreign(p))
+        log_event(l->cfg.log, LOG_WARN, "lead",
+                  "the correction of the published weights is dropped: it was fitted to "
+                  "the forecast of another program");
     rc = p ? resume_from(l, learner, p, &note, e) : e->code;
     policy_free(p);
     free(bytes);

@@ -15,17 +15,18 @@ int shared_value_encode(void **out, size_t *n, const struct shared_value_kind *k
                         const void *value, struct err *e)
 {
     size_t room = k->room(value);
+    int form = k->written ? k->written(value) : k->form;
     unsigned char *bytes = malloc(ENVELOPE_HEAD + room);
     *out = NULL;
     if (!bytes) return err_set(e, ERR_MEMORY, "no memory to write a shared value");
     struct pack p = pack_writer(bytes + ENVELOPE_HEAD, room);
-    k->pass(&p, (void *)(uintptr_t)value, k->form); /* which a writer only reads */
+    k->pass(&p, (void *)(uintptr_t)value, form); /* which a writer only reads */
     if (!p.ok) {
         free(bytes);
         return shared_value_corrupt(k, e);
     }
     *out = bytes;
-    *n = envelope_seal(bytes, k->envelope, k->form, pack_done(&p, bytes + ENVELOPE_HEAD));
+    *n = envelope_seal(bytes, k->envelope, form, pack_done(&p, bytes + ENVELOPE_HEAD));
     return 0;
 }
 

@@ -33,10 +33,12 @@
 struct shared_value_kind {
     const char *key; /* in the bucket; NULL: the caller names it */
     enum envelope_kind envelope;
-    int form;                          /* newest: written; 1 .. form are read */
+    int form;                          /* newest; 1 .. form are read */
     size_t size;                       /* of the struct that pass walks */
     size_t (*room)(const void *value); /* bytes of its body at most */
     void (*pass)(struct pack *p, void *value, int form);
+    /* The form that is written, so that older processes can read what they know; NULL: the newest. */
+    int (*written)(const void *value);
 };
 
 /* ---- one value, once ---- */

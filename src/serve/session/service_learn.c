@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "abr/deciders/forecast_own.h"
 #include "base/bytes.h"
 #include "learn/ckpt.h"
 #include "serve/learner/bus_local.h"
@@ -121,6 +122,7 @@ static struct policy *shipped_policy(const struct service *s, const struct polic
 {
     struct policy *shipped =
         s->cfg.policy_path ? ckpt_load(s->cfg.policy_path, NULL, NULL, NULL, NULL) : NULL;
+    if (shipped) (void)forecast_own_drop_foreign(shipped);
     if (shipped) (void)online_drop_input(&s->cfg.online, shipped);
     if (shipped && policy_cfg_same_mixture(&shipped->cfg, &p->cfg) && !shipped->added)
         return shipped;

@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "abr/deciders/forecast_own.h"
 #include "base/text.h"
 #include "learn/ckpt.h"
 
@@ -245,6 +246,11 @@ struct policy *folder_policy(struct folder *f, const char *fallback,
         return NULL;
     }
     struct policy *p = folder_find(f, fallback, own, state, state_n, log, e);
+    if (p && forecast_own_drop_foreign(p))
+        log_event(log, LOG_WARN, "policy",
+                  "%s: its correction of the forecast is dropped: it was fitted to the "
+                  "forecast of another program",
+                  f->from);
     if (p && meta) *meta = *own;
     free(own);
     return p;

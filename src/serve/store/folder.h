@@ -62,7 +62,7 @@ int folder_secret(struct folder *f, uint8_t out[SIPHASH_KEY], const struct entro
 
 /* The weights to start with, owned. *state (owned) is the learner's state if they come from a
  * checkpoint, else NULL. fallback: the policy of the configuration, may be NULL. meta: its metadata,
- * may be NULL. */
+ * may be NULL. A correction of another forecast is dropped and logged (abr/deciders/forecast_own.h). */
 struct policy *folder_policy(struct folder *f, const char *fallback,
                              struct ckpt_meta *meta, void **state, size_t *state_n,
                              const struct log *log, struct err *e);

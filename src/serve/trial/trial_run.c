@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "abr/deciders/algo.h"
+#include "abr/deciders/forecast_own.h"
 #include "base/text.h"
 #include "learn/ckpt.h"
 #include "serve/session/networks.h"
@@ -63,6 +64,7 @@ static int way_weights(struct way *out, const char *path, const struct policy_cf
                   "reads %d inputs for %d levels, the daemon's weights %d for %d",
                   p->cfg.obs_dim, p->cfg.actions, own->obs_dim, own->actions);
     if (p && !why.code) out->packed = packed_new(&p->cfg, &why);
+    if (p) (void)forecast_own_drop_foreign(p);
     if (out->packed) packed_load(out->packed, p);
     policy_free(p);
     out->kind = WAY_WEIGHTS;

@@ -1,5 +1,6 @@
 #include "abr/deciders/forecast_own.h"
 
+#include "policy/policy.h"
 #include "support/made.h"
 #include "support/suites.h"
 
@@ -66,5 +67,36 @@ TEST(the_rate_of_the_link_is_an_input)
     ck_assert(r[5] == 0);
 }
 
-SUITE(abr_deciders_forecast_own, weights_of_zero_correct_nothing,
-      a_bias_moves_a_quantile_within_bounds, the_rate_of_the_link_is_an_input);
+/* Of another forecast, of a file that names none, and of another size. */
+TEST(a_correction_of_another_forecast_is_dropped)
+{
+    static const float weights[FORECAST_OWN] = {1};
+    const struct {
+        uint32_t of;
+        int n;
+        bool drops;
+    } rows[] = {{forecast_crc32(), FORECAST_OWN, false},
+                {forecast_crc32() + 1, FORECAST_OWN, true},
+                {0, FORECAST_OWN, true},
+                {forecast_crc32(), FORECAST_OWN - 1, true},
+                {0, 0, false}};
+    struct policy_cfg cfg = policy_cfg_default(4);
+    struct policy *p = policy_new(&cfg, NULL);
+    ck_assert_uint_ne(forecast_crc32(), 0);
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        policy_copy_input(p, weights, rows[i].n);
+        p->input_of = rows[i].of;
+        ck_assert(forecast_own_drop_foreign(p) == rows[i].drops);
+        ck_assert_int_eq(p->input_n, rows[i].drops ? 0 : rows[i].n);
+        /* the next one, and that of a copy, are of this forecast */
+        policy_copy_input(p, weights, FORECAST_OWN);
+        struct policy *copy = policy_clone(p, NULL);
+        ck_assert(!forecast_own_drop_foreign(copy));
+        policy_free(copy);
+    }
+    policy_free(p);
+}
+
+SUITE(abr_deciders_forecast_own, a_correction_of_another_forecast_is_dropped,
+      weights_of_zero_correct_nothing, a_bias_moves_a_quantile_within_bounds,
+      the_rate_of_the_link_is_an_input);

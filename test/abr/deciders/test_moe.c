@@ -2,6 +2,7 @@
 
 #include "abr/emulator/feat.h"
 #include "abr/deciders/first_level.h"
+#include "abr/deciders/forecast_own.h"
 #include "learn/ckpt.h"
 #include "support/made.h"
 #include "support/suites.h"
@@ -107,6 +108,44 @@ TEST(a_profile_decides_with_its_added_experts)
     ck_assert_int_lt(algo_new(&a, "moe", &ctx, &e), 0);
     policy_ws_free(ws);
     policy_free(p);
+}
+
+/* The level that a file decides. A correction makes all quantiles far lower. */
+static int level_with(const char *path, bool corrected, uint32_t of)
+{
+    struct policy_cfg cfg = policy_cfg_default(FEAT_PLAN_DIM);
+    cfg.prior = (struct mix_prior){FEAT_WORTH, FEAT_WORTH_STRIDE, 60};
+    struct policy *p = policy_new(&cfg, NULL);
+    float weights[FORECAST_OWN] = {0};
+    for (int q = 0; q < FORECAST_OUTPUTS; q++)
+        weights[FORECAST_OWN_B3 + q] = -2;
+    if (corrected) policy_copy_input(p, weights, FORECAST_OWN);
+    p->input_of = of;
+    ck_assert_int_eq(ckpt_save(path, p, NULL, NULL, 0, NULL), 0);
+    policy_free(p);
+
+    struct algo_ctx ctx = {.policy_path = path};
+    struct algo a;
+    ck_assert_int_eq(algo_new(&a, "moe", &ctx, NULL), 0);
+    struct view v = made_view(6);
+    v.qoe = qoe_find("pensieve")->qoe;
+    v.buffer_s = 12;
+    for (int i = 0; i < 4; i++)
+        view_push(&v, 2000 * 125 * 4, 4);
+    v.last_level = 2;
+    int level = a.decide(a.self, &v, NULL);
+    algo_free(&a);
+    return level;
+}
+
+TEST(a_correction_counts_for_its_own_forecast_alone)
+{
+    const char *path = tmpdir_path(tmpdir_new(), "p.safetensors");
+    uint32_t ours = forecast_crc32();
+    int shipped = level_with(path, false, 0);
+    ck_assert_int_lt(level_with(path, true, ours), shipped);
+    ck_assert_int_eq(level_with(path, true, ours ^ 1), shipped);
+    ck_assert_int_eq(level_with(path, true, 0), shipped);
 }
 
 TEST(paper_layout_forgets_at_reset)
@@ -222,5 +261,6 @@ TEST(what_does_not_fit_is_told)
 
 SUITE(abr_deciders_moe, decides_as_the_network_says,
       a_profile_decides_with_its_added_experts, paper_layout_forgets_at_reset,
+      a_correction_counts_for_its_own_forecast_alone,
       blind_layout_does_not_see_the_viewer, hinted_paper_layout,
       what_does_not_fit_is_told);

@@ -213,13 +213,16 @@ TEST(weights_bring_their_note)
     ck_assert_uint_eq(r.dedup_n, 6);
     ck_assert_mem_eq(r.dedup, "dedup!", 6);
 
+    ck_assert(!r.has_input);
+    ck_assert_uint_eq(bytes_get_u16((unsigned char *)out + 10), 2);
+
     struct err e = {0};
     bytes_put_u16((unsigned char *)out + 10, 9);
     ck_assert_int_eq(shared_value_decode(&r, &bus_wire_weights_kind, out, n, &e),
                      ERR_RANGE);
     ck_assert_str_eq(
         e.detail,
-        "is published weights of form 9; this abrd reads forms 1 to 2: upgrade it");
+        "is published weights of form 9; this abrd reads forms 1 to 3: upgrade it");
 
     /* a dedup longer than all there is */
     bytes_put_u16((unsigned char *)out + 10, 2);
@@ -242,6 +245,30 @@ TEST(weights_bring_their_note)
     ck_assert_int_eq(shared_value_encode(&out, &n, &bus_wire_weights_kind, &w, NULL),
                      ERR_CORRUPT);
     ck_assert_ptr_null(out);
+}
+
+/* Of a policy with an input: a program from before it refuses them as newer. */
+TEST(weights_with_an_input_have_a_form_of_their_own)
+{
+    struct bus_wire_weights r, w = {.term = 4,
+                                    .version = 77,
+                                    .checkpoint = "weights",
+                                    .checkpoint_n = 7,
+                                    .has_input = true};
+    struct shared_value_kind older = bus_wire_weights_kind;
+    struct err e = {0};
+    void *out;
+    size_t n;
+    older.form = 2;
+    ck_assert_int_eq(shared_value_encode(&out, &n, &bus_wire_weights_kind, &w, NULL), 0);
+    ck_assert_int_eq(shared_value_decode(&r, &bus_wire_weights_kind, out, n, NULL), 0);
+    ck_assert(r.has_input);
+    ck_assert_mem_eq(r.checkpoint, "weights", 7);
+    ck_assert_int_eq(shared_value_decode(&r, &older, out, n, &e), ERR_RANGE);
+    ck_assert_str_eq(
+        e.detail,
+        "is published weights of form 3; this abrd reads forms 1 to 2: upgrade it");
+    free(out);
 }
 
 TEST(what_is_common_comes_back)
@@ -329,4 +356,5 @@ SUITE(serve_cluster_bus_wire, the_learner_sees_the_same_trajectory,
       whose_experts_it_is_for_travels_in_a_form_of_its_own,
       the_source_travels_in_a_form_of_its_own, a_damaged_trajectory_is_refused,
       a_trajectory_without_a_step_is_refused, a_newer_form_and_another_kind_are_told,
-      weights_bring_their_note, what_is_common_comes_back, a_heartbeat_comes_back);
+      weights_bring_their_note, weights_with_an_input_have_a_form_of_their_own,
+      what_is_common_comes_back, a_heartbeat_comes_back);

@@ -8,6 +8,7 @@
 #include "base/bytes.h"
 #include "serve/cluster/cluster_cfg.h"
 #include "support/capture.h"
+#include "abr/deciders/forecast_own.h"
 #include "support/leaders.h"
 #include "support/suites.h"
 
@@ -104,6 +105,50 @@ TEST(the_next_goes_on_from_the_same_moment)
     /* pieces of the one before are gone */
     ck_assert_int_eq(buckets_count(&leaders_keys, "state.1."), 0);
     ck_assert_int_gt(buckets_count(&leaders_keys, "state.2."), 0);
+}
+
+/* The next learner continues, but not with the correction of another program's forecast. */
+TEST(a_correction_of_another_forecast_ends_with_its_learner)
+{
+    static const float weights[FORECAST_OWN] = {1};
+    a_leads_and_b_follows();
+    struct policy *p = policy_clone(learner_policy(a.learner), NULL);
+    policy_copy_input(p, weights, FORECAST_OWN);
+    p->input_of = forecast_crc32() + 1;
+    ck_assert_int_eq(lead_commit(a.lead, a.learner, p, 0, .5, NULL), 0);
+    while (!lead_leading(b.lead) && leaders_mono < 2000) {
+        leaders_mono += .25;
+        ck_assert_int_eq(leaders_turn(&b), 0);
+    }
+    ck_assert(lead_leading(b.lead));
+    ck_assert_int_eq(learner_policy(b.learner)->input_n, 0);
+    ck_assert_uint_eq(policy_crc32(learner_policy(b.learner)), policy_crc32(p));
+    policy_free(p);
+}
+
+static int form_of_weights(void)
+{
+    size_t n;
+    void *bytes = leaders_get(&n, bus_wire_weights_kind.key);
+    int form = bytes_get_u16((unsigned char *)bytes + 10);
+    free(bytes);
+    return form;
+}
+
+/* Older programs can read weights without a correction, and see of others that they are newer. */
+TEST(a_correction_is_published_in_a_form_of_its_own)
+{
+    static const float weights[FORECAST_OWN] = {1};
+    a_leads_and_b_follows();
+    ck_assert_int_eq(form_of_weights(), 2);
+    struct policy *p = policy_clone(learner_policy(a.learner), NULL);
+    policy_copy_input(p, weights, FORECAST_OWN);
+    ck_assert_int_eq(lead_commit(a.lead, a.learner, p, 0, .5, NULL), 0);
+    ck_assert_int_eq(form_of_weights(), 3);
+    policy_copy_input(p, NULL, 0);
+    ck_assert_int_eq(lead_commit(a.lead, a.learner, p, 0, .5, NULL), 0);
+    ck_assert_int_eq(form_of_weights(), 2);
+    policy_free(p);
 }
 
 TEST(who_was_taken_for_dead_is_refused)
@@ -646,12 +691,12 @@ TEST(weights_that_do_not_fit_are_refused)
     void *bytes = leaders_get(&n, bus_wire_weights_kind.key);
     struct bus_wire_weights note;
     struct err e = {0};
-    bytes_put_u16((unsigned char *)bytes + 10, 3);
+    bytes_put_u16((unsigned char *)bytes + 10, 4);
     ck_assert_int_eq(shared_value_decode(&note, &bus_wire_weights_kind, bytes, n, &e),
                      ERR_RANGE);
     ck_assert_str_eq(
         e.detail,
-        "is published weights of form 3; this abrd reads forms 1 to 2: upgrade it");
+        "is published weights of form 4; this abrd reads forms 1 to 3: upgrade it");
     leaders_set(bus_wire_weights_kind.key, bytes, n);
     follow_afresh(a.follow);
     ck_assert_int_eq(leaders_turn(&a), 0);
@@ -673,8 +718,9 @@ SUITE_SET_UP(serve_cluster_lead, 60, setup, teardown, one_learns_and_the_other_f
              the_heartbeat_finds_that_another_leads, who_resigns_is_followed_at_once,
              a_bucket_that_is_away_deposes_nobody,
              what_could_not_be_published_is_not_let_go, who_is_set_aside_is_known_to_all,
-             what_was_refused_is_let_go, an_operators_order_keeps_what_waits,
-             a_lost_answer_is_no_other_learner,
+             a_correction_of_another_forecast_ends_with_its_learner,
+             a_correction_is_published_in_a_form_of_its_own, what_was_refused_is_let_go,
+             an_operators_order_keeps_what_waits, a_lost_answer_is_no_other_learner,
              a_bucket_that_takes_too_little_is_told_at_once,
              a_damaged_heartbeat_is_written_over,
              a_state_that_may_be_the_published_one_is_not_written_over,

@@ -28,7 +28,12 @@ static void pass(struct pack *p, void *value, int form)
     p->ok = p->ok && v->n > 0;
 }
 
-static const struct shared_value_kind KIND = {"number", ENVELOPE_STATE, 2, 8, room, pass};
+static const struct shared_value_kind KIND = {.key = "number",
+                                              .envelope = ENVELOPE_STATE,
+                                              .form = 2,
+                                              .size = 8,
+                                              .room = room,
+                                              .pass = pass};
 
 static struct buckets keys;
 static struct bucket bucket;

@@ -7,9 +7,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "abr/deciders/forecast_own.h"
 #include "base/log.h"
 #include "base/text.h"
 #include "learn/ckpt.h"
+#include "support/capture.h"
 #include "support/sample.h"
 #include "support/served.h"
 #include "support/suites.h"
@@ -115,6 +117,52 @@ TEST(what_cannot_be_served_is_refused)
     ck_assert_ptr_null(folder_policy(&f, shipped, NULL, &state, &n, NULL, &e));
     ck_assert_int_eq(e.code, ERR_INVALID);
     ck_assert_ptr_nonnull(strstr(e.detail, "blind"));
+    folder_close(&f);
+}
+
+/* Starts from a checkpoint whose correction is of this forecast; returns what the log says. */
+static char *begins_corrected(struct folder *f, uint32_t of, int *input_n)
+{
+    static const float weights[FORECAST_OWN] = {1};
+    struct policy *p = sample_policy(sample_cfg(MIX_DENSE));
+    policy_copy_input(p, weights, FORECAST_OWN);
+    p->input_of = of;
+    ck_assert_int_eq(ckpt_save(f->policy, p, NULL, "state", 5, NULL), 0);
+    policy_free(p);
+
+    struct log log = log_init(STDERR_FILENO, LOG_INFO, false);
+    void *state;
+    size_t n;
+    capture_begin(STDERR_FILENO);
+    p = folder_policy(f, NULL, NULL, &state, &n, &log, NULL);
+    char *said = capture_end();
+    ck_assert_ptr_nonnull(p);
+    ck_assert_ptr_nonnull(state); /* the rest is as good as before */
+    ck_assert_uint_eq(p->input_of, forecast_crc32());
+    *input_n = p->input_n;
+    policy_free(p);
+    free(state);
+    return said;
+}
+
+TEST(a_correction_of_another_forecast_is_dropped)
+{
+    struct folder f;
+    int n;
+    ck_assert_int_eq(folder_open(&f, data, NULL), 0);
+    char *said = begins_corrected(&f, forecast_crc32(), &n);
+    ck_assert_int_eq(n, FORECAST_OWN);
+    ck_assert_str_eq(said, "");
+    free(said);
+    const uint32_t foreign[] = {0, forecast_crc32() + 1}; /* 0: an older program's */
+    for (int i = 0; i < 2; i++) {
+        said = begins_corrected(&f, foreign[i], &n);
+        ck_assert_int_eq(n, 0);
+        ck_assert_ptr_nonnull(strstr(said, "correction of the forecast is dropped"));
+        ck_assert_ptr_nonnull(strstr(said, f.policy));
+        free(said);
+    }
+    ck_assert_uint_eq(f.refused, 0);
     folder_close(&f);
 }
 
@@ -240,5 +288,6 @@ TEST(no_file_is_lost_in_silence)
 }
 
 SUITE_SET_UP(serve_store_folder, 0, setup, NULL, one_user_at_a_time,
-             the_newest_sound_weights_win, what_cannot_be_served_is_refused,
+             the_newest_sound_weights_win, a_correction_of_another_forecast_is_dropped,
+             what_cannot_be_served_is_refused,
              TIMES(no_file_is_lost_in_silence, HARMED_N *DAMAGES));
