@@ -19,7 +19,7 @@ enum err_code {
     ERR_CONFLICT = -6, /* contradicts what is already there */
     ERR_FULL = -7,     /* a bounded table or queue has no room */
     ERR_CORRUPT = -8,  /* checksum or structure of a file is wrong */
-    ERR_NUMERIC = -9,  /* NaN, infinity, exploding loss */
+    ERR_NUMERIC = -9,  /* NaN, infinity, exploding loss, refused weights */
 };
 
 struct err {

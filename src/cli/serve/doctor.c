@@ -580,18 +580,18 @@ static void check_bus_learner(struct doctor_report *out, const struct bus_nats_v
         doctor_find(out, "learner", DOCTOR_OK, "%s, term %" PRIu64, b.name, b.term);
 }
 
-static void check_bus_board(struct doctor_report *out, const struct bus_nats_look *look,
-                            const struct bus_nats_value *value,
-                            const struct serve_options *s)
+static void check_bus_bucket(struct doctor_report *out, const struct bus_nats_look *look,
+                             const struct bus_nats_value *value,
+                             const struct serve_options *s)
 {
-    check_bus_replicas(out, "board", &look->bucket, look, s->optional.cluster.replicas);
+    check_bus_replicas(out, "bucket", &look->bucket, look, s->optional.cluster.replicas);
     if (!look->bucket.there) {
-        doctor_find(out, "board", DOCTOR_OK,
+        doctor_find(out, "bucket", DOCTOR_OK,
                     "bucket %s does not exist yet: serve creates it",
                     s->optional.cluster.name);
         return;
     }
-    doctor_find(out, "board", DOCTOR_OK, "bucket %s: %.1f MB", s->optional.cluster.name,
+    doctor_find(out, "bucket", DOCTOR_OK, "bucket %s: %.1f MB", s->optional.cluster.name,
                 (double)look->bucket.bytes / MB);
     if (value[WEIGHTS].bytes) check_bus_weights(out, &value[WEIGHTS], s);
     if (value[COMMON].bytes) check_bus_common(out, &value[COMMON]);
@@ -634,7 +634,7 @@ static void check_bus(struct doctor_report *out, const struct serve_options *s)
                     look.streams, (double)look.store / MB);
         check_bus_stream(out, &look, s);
         if (s->optional.cluster.role == ROLE_LEARN) check_bus_room(out, &look, s);
-        check_bus_board(out, &look, value, s);
+        check_bus_bucket(out, &look, value, s);
     }
     bus_nats_look_free(value, VALUES);
 }
