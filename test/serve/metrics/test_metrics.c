@@ -262,7 +262,7 @@ TEST(figures_of_the_last_update)
     has_not("abrd_learner_entropy"); /* there was none */
     has_not("abrd_policy_dormant");
     emit_reset(&o);
-    stats.learner.updates = 3;
+    stats.learner.last.steps = 3;
     stats.learner.last.entropy = 1.25;
     stats.learner.last.clip_share = .125;
     stats.learner.last.approx_kl = NAN;
@@ -359,7 +359,7 @@ static int names_in(const char *path)
 TEST(alerts_and_dashboard_name_existing_metrics)
 {
     struct admit_stats a = {0};
-    stats.learner.updates = 1;
+    stats.learner.last.steps = 1;
     stats.learner.gate[PPO_ACTOR].experts = stats.learner.gate[PPO_CRITIC].experts = 1;
     stats.vitals.known = true;
     parts.cluster.role = ROLE_DECIDE;

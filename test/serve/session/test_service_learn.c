@@ -88,6 +88,7 @@ static void save_corrected(struct rig *r, uint64_t version)
     struct policy *p = ckpt_load(r->f.policy, NULL, NULL, NULL, NULL);
     ck_assert_ptr_nonnull(p);
     policy_copy_input(p, correction, FORECAST_OWN);
+    p->input_of = forecast_crc32();
     p->version = version;
     ck_assert_int_eq(ckpt_save(r->f.policy, p, NULL, NULL, 0, NULL), 0);
     policy_free(p);
