@@ -373,10 +373,12 @@ static int added_keep_shape(struct added *g, const struct policy *p, struct err 
     return 0;
 }
 
-/* An entry of existing weights, from a file or another node. m->policy is taken. */
+/* An entry of existing weights, from a file or another node. m->policy is taken. An older program may have
+ * left it the common policy's correction. */
 static int added_entry_restore(struct entry **made, struct added *g,
                                struct added_making *m, bool examine, struct err *e)
 {
+    policy_copy_input(m->policy, NULL, 0);
     if (examine) m->exam = exam_new_profile(&m->policy->cfg, m->qoe, e);
     if (examine && !m->exam) {
         policy_free(m->policy);
@@ -403,6 +405,7 @@ int added_add(struct added *g, uint64_t id, const char *name, const struct qoe *
         return rc == 1 ? 0 : rc;
     }
     base->actor->busy = base->critic->busy = 0; /* no update would enable them */
+    policy_copy_input(base, NULL, 0);           /* nor fit a correction again */
     struct policy_cfg whole = base->cfg;
     whole.added = (struct policy_added_cfg){g->cfg.experts, g->cfg.gate};
     struct entry *made = NULL;

@@ -5,6 +5,10 @@
  * (serve/learner/training.h). The common policy goes on learning from all other viewers. Neither
  * changes the other's weights, so other profiles get the same decisions, bit for bit.
  *
+ * The frozen copy has no correction of the forecast (abr/deciders/forecast_own.h): it would keep for ever what
+ * the common policy has improved or given up since. That one's current correction would change decisions
+ * that the profile's exam has not seen. So these profiles are examined and served by the shipped forecast.
+ *
  * Sessions have a tag (track.h: row.tag). A tag from ADDED_TAG on names a profile with added experts,
  * and the learner finds the profile's learner by it. A tag is reused only after 250 others. Sessions
  * opened before the experts were added do not use them. After the profile is deleted, the common policy

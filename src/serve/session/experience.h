@@ -4,7 +4,8 @@
  * sessions, and one stall weight for each slot of the statistics (profiles.h).
  *
  *   margins       a download counts if the daemon decided its chunk and its session had a history. It is
- *                 judged by the forecast that is served
+ *                 judged by the forecast that is served to such sessions: corrected if the common policy
+ *                 decides, else (merged or added experts) as shipped
  *   stall weight  a chunk counts if the player fetched the level that the daemon decided, the profile
  *                 has a ceiling, and the link carried at least the lowest level. The wait for a
  *                 session's first chunk is no stall
@@ -34,7 +35,8 @@ void experience_free(struct experience *x);
 /* Makes the view as cautious as what was seen. Only for viewers with a ceiling of stalls. */
 void experience_apply(struct view *v, struct experience *x, int slot);
 
-/* The outcome of one chunk (session/track.h). own_forecast: of the published policy (view.h), or NULL. */
+/* The outcome of one chunk (session/track.h). own_forecast: the correction of the policy that decides
+ * (view.h), or NULL. */
 struct track_outcome;
 void experience_outcome(struct experience *x, const struct track_outcome *o,
                         const float *own_forecast);

@@ -81,7 +81,8 @@ void service_deliver(struct service *s, struct changes *c, bool opened,
     if (c->rewards && !c->outcome.apart) {
         const struct track_outcome *o = &c->outcome;
         const struct weights *w = published_get(s->published);
-        experience_outcome(s->experience, o, packed_input(w->packed, FORECAST_OWN));
+        experience_outcome(s->experience, o,
+                           o->common ? packed_input(w->packed, FORECAST_OWN) : NULL);
         published_put(s->published, w);
         networks_first_chunk(s->networks, o->network, o->from, o->kbps);
     }

@@ -348,6 +348,8 @@ static void put_outcome(struct track_outcome *out, const struct track *t,
                                   .slot = row->slot,
                                   .decided = s->flags & STEP_DECIDED,
                                   .followed = s->flags & STEP_FOLLOWED,
+                                  .common =
+                                      row->tag < TRAJ_TAG_OWN && track_by(s) != BY_MERGE,
                                   .first = track_starts(row, s),
                                   .apart = row->apart};
     if (out->first && out->decided && s->chunk == 0) out->network = row->network;

@@ -155,8 +155,9 @@ struct track_outcome {
     uint64_t network, from; /* network 0: unknown, or not the video's first chunk */
     uint8_t slot;
     bool decided, followed; /* by the daemon; by the player */
-    bool first;             /* of the session: the wait is no stall */
-    bool apart;             /* nothing learns from the session */
+    bool common; /* decided by the common policy, not by merged or added experts */
+    bool first;  /* of the session: the wait is no stall */
+    bool apart;  /* nothing learns from the session */
 };
 
 /* The changes of an operation: copied out under the lock, passed to store and learner after it. Large;

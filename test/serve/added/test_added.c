@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "abr/deciders/forecast_own.h"
 #include "base/text.h"
 #include "learn/ckpt.h"
 #include "support/alloc.h"
@@ -140,6 +141,63 @@ END_TEST
 
 /* Two daemons, one with a grown profile that learns beside the others: every answer to older
  * profiles, and every weight of the common policy, is the same to the bit. */
+/* A policy file with a correction of this program's forecast. */
+static void correct(const char *path)
+{
+    static const float weights[FORECAST_OWN] = {1};
+    struct ckpt_meta meta;
+    void *state;
+    size_t n;
+    struct policy *p = ckpt_load_any(path, &meta, &state, &n, NULL);
+    ck_assert_ptr_nonnull(p);
+    policy_copy_input(p, weights, FORECAST_OWN);
+    p->input_of = forecast_crc32();
+    ck_assert_int_eq(ckpt_save(path, p, &meta, state, n, NULL), 0);
+    policy_free(p);
+    free(state);
+}
+
+/* Numbers of the input of weights that are handed out. */
+static int input_of(int rc, void *bytes, size_t n)
+{
+    ck_assert_int_eq(rc, 0);
+    struct policy *p = ckpt_decode_any(bytes, n, NULL, NULL, NULL, NULL);
+    ck_assert_ptr_nonnull(p);
+    int input = p->input_n;
+    policy_free(p);
+    free(bytes);
+    return input;
+}
+
+static void expect_inputs(int common, int added)
+{
+    void *bytes = NULL;
+    size_t n = 0;
+    int rc = service_policy_weights(&bytes, &n, f.service, NULL);
+    ck_assert_int_eq(input_of(rc, bytes, n), common);
+    rc = service_profile_weights(&bytes, &n, f.service, "cycling", NULL);
+    ck_assert_int_eq(input_of(rc, bytes, n), added);
+}
+
+/* Neither new ones nor those of an older program's file: nothing would fit it again. */
+START_TEST(added_experts_have_no_correction)
+{
+    char path[600];
+    correct(f.policy);
+    served_start(&f);
+    must_put(&f, "cycling");
+    expect_inputs(FORECAST_OWN, 0);
+    double base = added_at(&f, 0).base_score;
+
+    served_kill(&f);
+    path_of(path, sizeof path, "cycling");
+    correct(path);
+    served_start(&f);
+    expect_inputs(FORECAST_OWN, 0);
+    ck_assert_double_eq(added_at(&f, 0).base_score, base);
+}
+END_TEST
+
 START_TEST(older_profiles_notice_nothing)
 {
     static const char *const older[] = {"pensieve", "paper-news", "paper-live",
@@ -490,6 +548,7 @@ Suite *suite_serve_added_added(void)
     tcase_set_timeout(t, 60);
     tcase_add_checked_fixture(t, setup, teardown);
     tcase_add_test(t, begins_as_the_common_policy);
+    tcase_add_test(t, added_experts_have_no_correction);
     tcase_add_test(t, older_profiles_notice_nothing);
     tcase_add_test(t, learns_restarts_and_is_deleted);
     tcase_add_test(t, what_could_not_be_written_is_published_later);

@@ -73,6 +73,40 @@ static struct question question(int chunk)
     return q;
 }
 
+/* Who decided an outcome's chunk: its forecast judges the download. */
+TEST(an_outcome_says_whether_the_common_policy_decided)
+{
+    const struct {
+        int tag;
+        enum service_by by;
+        bool common;
+    } rows[] = {{0, BY_ROUTER, true},
+                {0, BY_DEFAULT, true},
+                {0, BY_IDENTITY, true},
+                {0, BY_MERGE, false},
+                {TRAJ_TAG_OWN, BY_ROUTER, false}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct viewer v;
+        struct view view;
+        struct answer a;
+        begin(&v, 20);
+        v.track.row.tag = (uint8_t)rows[i].tag;
+        for (int chunk = 0; chunk < 2; chunk++) {
+            struct question q = question(chunk);
+            struct verdict d = verdict(2);
+            d.by = rows[i].by;
+            ck_assert_int_eq(track_peek(&view, &a, &v.track, &v.pool, &q, NULL), 0);
+            track_changes_clear(&v.changes);
+            ck_assert_int_eq(
+                track_decide(&a, &v.track, &v.pool, &q, &d, ++v.now, &v.changes, NULL),
+                0);
+        }
+        ck_assert_int_eq(v.changes.rewards, 1);
+        ck_assert(v.changes.outcome.common == rows[i].common);
+        end(&v);
+    }
+}
+
 /* peek and decide in one; the answer's level, or the error. */
 static int ask(struct viewer *v, const struct question *q, struct err *e)
 {
@@ -664,6 +698,7 @@ SUITE(serve_session_track, a_repeat_gets_the_same_answer,
       nothing_is_known_of_a_chunk_that_the_player_chose,
       another_level_is_never_used_for_training, a_seek_cuts_and_goes_on,
       the_chunk_just_played_may_be_asked_again, a_missing_outcome_cuts,
+      an_outcome_says_whether_the_common_policy_decided,
       outcomes_without_a_decision_are_kept,
       a_late_outcome_counts_but_is_not_used_for_training, long_play_is_cut_without_loss,
       a_greedy_session_keeps_few_steps, an_empty_pool_takes_the_oldest_of_its_own,
