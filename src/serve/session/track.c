@@ -479,12 +479,15 @@ static void view_of(struct view *v, const struct track *t, int chunk, double buf
         view_push(v, t->measured.bytes[i], t->measured.download_s[i]);
 }
 
-/* What was measured before a session's first question. */
+/* What was measured before a session's first question. A download may be larger than any chunk: then its
+ * first LIMITS_BYTES count, at the same rate. */
 static void measure_link(struct traj_measured *m, const struct service_link *link)
 {
-    for (int i = 0; i < link->n; i++)
-        traj_measure(m, whole_bytes(link->kbps[i] * 125 * link->download_s[i]),
-                     link->download_s[i]);
+    for (int i = 0; i < link->n; i++) {
+        double bytes_s = link->kbps[i] * 125, download_s = link->download_s[i];
+        if (bytes_s * download_s > LIMITS_BYTES) download_s = LIMITS_BYTES / bytes_s;
+        traj_measure(m, whole_bytes(bytes_s * download_s), download_s);
+    }
 }
 
 static void make_view(struct view *v, const struct track *t, const struct steps *p,

@@ -139,6 +139,31 @@ static int report(struct viewer *v, const struct outcome *o, bool final,
     return track_report(out, &v->track, &v->pool, &in, ++v->now, &v->changes, e);
 }
 
+/* What a client measured before may be more than a chunk has: the rate counts. */
+TEST(a_long_download_before_the_session_keeps_its_rate)
+{
+    const struct {
+        double kbps, download_s, bytes;
+    } rows[] = {{1e8, 3600, 4e9}, {1e8, .32, 4e9}, {1e8, .1, 1.25e9}, {2000, 4, 1e6}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct viewer v;
+        struct view view;
+        struct answer a;
+        begin(&v, 20);
+        struct question q = question(0);
+        q.link.n = 1;
+        q.link.kbps[0] = rows[i].kbps;
+        q.link.download_s[0] = rows[i].download_s;
+        ck_assert_int_eq(track_peek(&view, &a, &v.track, &v.pool, &q, NULL), 0);
+        ck_assert_int_eq(view.n_history, 1);
+        ck_assert_double_eq_tol(view.throughput_kbps[0] / rows[i].kbps, 1, 1e-9);
+        ck_assert_int_eq(ask(&v, &q, NULL), 2);
+        ck_assert_int_eq(v.track.measured.n, 1);
+        ck_assert_double_eq_tol(v.track.measured.bytes[0], rows[i].bytes, 1);
+        end(&v);
+    }
+}
+
 TEST(a_repeat_gets_the_same_answer)
 {
     struct viewer v;
@@ -698,6 +723,7 @@ SUITE(serve_session_track, a_repeat_gets_the_same_answer,
       nothing_is_known_of_a_chunk_that_the_player_chose,
       another_level_is_never_used_for_training, a_seek_cuts_and_goes_on,
       the_chunk_just_played_may_be_asked_again, a_missing_outcome_cuts,
+      a_long_download_before_the_session_keeps_its_rate,
       an_outcome_says_whether_the_common_policy_decided,
       outcomes_without_a_decision_are_kept,
       a_late_outcome_counts_but_is_not_used_for_training, long_play_is_cut_without_loss,
