@@ -82,7 +82,7 @@ const nats = await new Nats(port).start();
 await test('before the first daemon nothing is there, and the doctor makes nothing', async () => {
     for (let i = 0; i < 2; i++)
         await expect(url, [['stream', 'ok', /abrd_traj does not exist yet: serve creates it/],
-            ['board', 'ok', /abrd does not exist yet/]]);
+            ['bucket', 'ok', /abrd does not exist yet/]]);
     await expect(url, [['stream', 'warn', /3 servers must store it, but 1 is known/]], ['--bus-replicas', '3']);
 });
 
@@ -90,7 +90,7 @@ await test('beside a learner', async () => {
     const l = await Daemon.start(['--role', 'learn', '--bus', url, '--node', 'l1', '--explore', '1']);
     await until('it to lead', async () => (await l.call('GET', '/readyz')).json.bus.leading);
     await until('its weights', async () => (await doctor(url)).found.weights);
-    await expect(url, [['stream', 'ok', /0 trajectories wait, 0\.0 of 256\.0 MB/], ['board', 'ok', /bucket abrd/],
+    await expect(url, [['stream', 'ok', /0 trajectories wait, 0\.0 of 256\.0 MB/], ['bucket', 'ok', /bucket abrd/],
         ['weights', 'ok', /version 1 of term 1/], ['learner', 'ok', /l1, term 1/]]);
     await expect(url, [['max_payload', 'ok', /publishes \d+ of 1047552 bytes/]], ['--role', 'learn']);
     await expect(url, [['stream', 'warn', /stored by 1 server, not 3/]], ['--bus-replicas', '3']);

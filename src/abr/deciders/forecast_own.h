@@ -35,8 +35,8 @@ enum {
 #define FORECAST_OWN_MOST 1.386
 
 struct policy;
-/* Drops an input that does not correct this program's forecast; true: it had one. From then on the input of p, and
- * of its copies, corrects this forecast. */
+/* Drops an input that does not correct this program's forecast; true: it had one. From then on the input of
+ * p, and of its copies, corrects this forecast. */
 bool forecast_own_drop_foreign(struct policy *p);
 
 /* x (FORECAST_OWN_INPUTS) of the forecast's entries and m. */

@@ -52,8 +52,8 @@ bool follow_heartbeat(struct bus_wire_heartbeat *out, uint64_t *rev, double *sil
 /* Sets learner, its silence, term and the figures of the weights; the rest stays. */
 void follow_stats(struct cluster_stats *out, struct follow *f, double mono);
 
-/* The policy of published weights, owned; NULL when it does not fit this shape. Its correction may be of another
- * forecast (abr/deciders/forecast_own.h). */
+/* The policy of published weights, owned; NULL when it does not fit this shape. Its correction may be of
+ * another forecast (abr/deciders/forecast_own.h). */
 struct policy *follow_policy(const struct bus_wire_weights *w,
                              const struct policy_cfg *shape, struct err *e);
 
