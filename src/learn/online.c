@@ -63,7 +63,7 @@ struct online_cfg online_cfg_default(void)
         .exam_links = 24,
         .exam_margin = .02,
         .hold = 16,
-        .forecast_steps = 4000,
+        .input_steps = 4000,
         .seed = 1,
     };
     c.ppo.lr = 3e-4;
@@ -649,7 +649,7 @@ const struct policy *online_policy(const struct online *o)
 
 bool online_drop_input(const struct online_cfg *cfg, struct policy *p)
 {
-    if (cfg->forecast_steps || !p->input_n) return false;
+    if (cfg->input_steps || !p->input_n) return false;
     policy_copy_input(p, NULL, 0);
     if (policy_version(p)) policy_raise_version(p);
     return true;

@@ -77,7 +77,7 @@ struct online_cfg {
     int exam_links;     /* of each kind, for who judges; 0: no judge */
     double exam_margin; /* largest loss of a cell, for who judges */
     int hold;           /* most updates in a row that are held */
-    int forecast_steps; /* of a fit of the input, for its caller; 0: none (online_drop_input) */
+    int input_steps; /* of a fit of the input, for its caller; 0: none (online_drop_input) */
     uint64_t seed;
 };
 
@@ -144,7 +144,7 @@ typedef int online_collect(void *ctx, struct ppo_batch out[2], const struct poli
                            double gamma, double lambda);
 void online_rehearse(struct online *o, online_collect *collect, void *ctx);
 
-/* Removes the input of a policy if none is fitted (cfg.forecast_steps 0): what was fitted before is not used,
+/* Removes the input of a policy if none is fitted (cfg.input_steps 0): what was fitted before is not used,
  * either. true: it had one. A published policy decides differently then, so its version is raised. */
 bool online_drop_input(const struct online_cfg *cfg, struct policy *p);
 

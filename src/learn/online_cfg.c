@@ -46,7 +46,7 @@ const struct field online_fields[] = {
      ROW(hold), .lo = 1, .hi = 1e6, .unit = "updates", .flags = FIELD_ADVANCED},
     {"forecast-steps", "N",
      "steps of a fit of the forecast to the viewers' links; 0: it stays as shipped",
-     ROW(forecast_steps), .lo = 0, .hi = 1e5, .flags = FIELD_ADVANCED},
+     ROW(input_steps), .lo = 0, .hi = 1e5, .flags = FIELD_ADVANCED},
     {"locality", "L", "weight of the routers' locality loss", ROW(ppo.gate.locality),
      .lo = 0, .hi = 1e4, .flags = FIELD_ADVANCED},
     {"latch", "N",

@@ -148,7 +148,7 @@ static const struct limit {
     REAL("source-share", 0.001, 1, cfg.online.source_share),
     INT("retries", 0, 10, cfg.online.retries),
     INT("hold", 1, 1e6, cfg.online.hold),
-    INT("forecast-steps", 0, 1e5, cfg.online.forecast_steps),
+    INT("forecast-steps", 0, 1e5, cfg.online.input_steps),
     INT("grow-max", 0, SERVICE_ADDED, optional.added.max),
     INT("grow-experts", 1, NORGA_EXPERTS_MAX, optional.added.experts),
     INT("max-sessions", 1, 1e7, cfg.max_sessions),

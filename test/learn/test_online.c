@@ -508,13 +508,26 @@ static int one_batch(struct online *o, struct viewer *v, const struct policy *p,
     return online_update(o);
 }
 
-static struct online *judged(const struct online_cfg *c, struct policy *p,
-                             struct told *told)
+static double told_score(void *ctx, const struct policy *p)
 {
-    struct online *o = start(c, p, NULL, NULL);
+    (void)p;
+    return *(const double *)ctx;
+}
+
+/* score: what the check gives; NULL: there is no check. */
+static struct online *judged_scored(const struct online_cfg *c, struct policy *p,
+                                    double *score, struct told *told)
+{
+    struct online *o = start(c, p, score ? told_score : NULL, score);
     const struct online_judge judge = {told, told_judge, told_publish, told_replace, p};
     online_judge(o, &judge);
     return o;
+}
+
+static struct online *judged(const struct online_cfg *c, struct policy *p,
+                             struct told *told)
+{
+    return judged_scored(c, p, NULL, told);
 }
 
 START_TEST(what_is_better_nowhere_is_held_and_then_dropped)
@@ -600,12 +613,6 @@ START_TEST(an_input_is_taken_unless_it_is_worse)
 }
 END_TEST
 
-static double told_score(void *ctx, const struct policy *p)
-{
-    (void)p;
-    return *(const double *)ctx;
-}
-
 /* The judge refuses, holds in vain, or returns to the first weights: what scored well is not published. */
 START_TEST(weights_that_are_not_published_raise_no_bar)
 {
@@ -623,10 +630,7 @@ START_TEST(weights_that_are_not_published_raise_no_bar)
     double score = 1;
     c.hold = 2;
     c.retries = 0;
-    struct online *o = online_new(&c, p, told_score, &score, NULL);
-    ck_assert_ptr_nonnull(o);
-    const struct online_judge judge = {&told, told_judge, told_publish, told_replace, p};
-    online_judge(o, &judge);
+    struct online *o = judged_scored(&c, p, &score, &told);
     struct viewer v;
     viewer_init(&v, p, 1);
     for (int i = 0; i < ROWS; i++) {
@@ -654,10 +658,7 @@ START_TEST(an_input_that_is_taken_in_a_hold_has_its_own_score)
     double score = 1;
     const float input[] = {1, 2};
     c.hold = 3;
-    struct online *o = online_new(&c, p, told_score, &score, NULL);
-    ck_assert_ptr_nonnull(o);
-    const struct online_judge judge = {&told, told_judge, told_publish, told_replace, p};
-    online_judge(o, &judge);
+    struct online *o = judged_scored(&c, p, &score, &told);
     struct viewer v;
     viewer_init(&v, p, 1);
     score = 1.3;
@@ -696,10 +697,7 @@ START_TEST(a_state_that_is_saved_in_a_hold_is_the_champions)
     double score = 1;
     c.ppo.gate.locality = 0;
     c.ppo.gate.latch = 0;
-    struct online *o = online_new(&c, p, told_score, &score, NULL);
-    ck_assert_ptr_nonnull(o);
-    const struct online_judge judge = {&told, told_judge, told_publish, told_replace, p};
-    online_judge(o, &judge);
+    struct online *o = judged_scored(&c, p, &score, &told);
     struct viewer v;
     viewer_init(&v, p, 1);
     ck_assert_int_eq(one_batch(o, &v, online_policy(o), 0), 1);

@@ -16,6 +16,16 @@ struct view made_view(int levels)
     return v;
 }
 
+struct view made_measured_view(int levels)
+{
+    struct view v = made_view(levels);
+    v.buffer_s = 12;
+    for (int i = 0; i < 4; i++)
+        view_push(&v, 2000 * 125 * 4, 4);
+    v.last_level = 2;
+    return v;
+}
+
 struct trace *made_trace(int n, const double (*row)[2])
 {
     struct trace *t = trace_new(n, "made", NULL);

@@ -9,6 +9,9 @@
  * 1200, 1850, 2850, 4300 kbit/s. */
 struct view made_view(int levels);
 
+/* The same after four chunks at 2 Mbit/s, the last at level 2, with 12 s in the buffer. */
+struct view made_measured_view(int levels);
+
 /* Rows of (s, Mbit/s); the caller's. */
 struct trace *made_trace(int n, const double (*row)[2]);
 

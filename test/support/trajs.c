@@ -1,5 +1,7 @@
 #include "support/trajs.h"
 
+#include "support/made.h"
+
 #include <string.h>
 
 #include "base/rng.h"
@@ -54,14 +56,8 @@ void trajs_make(struct traj *t, uint64_t seed, int levels, int n, bool truncated
 
 void trajs_downloads(struct traj *t, int n, float logp, uint64_t policy)
 {
-    static const double ladder[] = {300, 750, 1200, 1850, 2850, 4300};
-    *t = (struct traj){.n = n};
-    t->view = view_default();
-    t->view.levels = 6;
-    memcpy(t->view.ladder_kbps, ladder, sizeof ladder);
-    t->view.chunk_s = 4;
+    *t = (struct traj){.n = n, .view = made_view(6)};
     t->view.chunks = n;
-    t->view.buffer_max_s = 60;
     for (int i = 0; i < n; i++)
         t->step[i] = (struct traj_step){.chunk = i,
                                         .action = (int8_t)(i % 3),

@@ -208,8 +208,8 @@ static void own_put(struct forecaster *f, const struct forecast_example *x,
 struct intake {
     struct pool *pool;
     struct entry from;
-    bool full; /* the source has its share: its examples replace others of its own */
-    int at, left;
+    bool full;    /* the source has its share: its examples replace others of its own */
+    int at, left; /* place that is looked at next; places that were not */
 };
 
 static struct intake intake_of(struct forecaster *f, const struct traj *t)
@@ -225,19 +225,26 @@ static struct intake intake_of(struct forecaster *f, const struct traj *t)
     return in;
 }
 
+static void intake_next(struct intake *in)
+{
+    in->at = (in->at + 1) % in->pool->n;
+    in->left--;
+}
+
 static void intake_add(struct forecaster *f, struct intake *in,
                        const struct forecast_example *x)
 {
-    if (in->pool == &f->own) f->taught++;
-    if (!in->full && in->pool == &f->own)
-        own_put(f, x, in->from);
-    else if (!in->full)
-        pool_put(in->pool, (int)(in->pool->met % FORECASTER_KEPT), x, in->from);
-    for (bool put = !in->full; !put && in->left; in->left--) {
-        put = in->pool->from[in->at].source == in->from.source;
-        if (put) pool_set(in->pool, in->at, x, in->from);
-        in->at = (in->at + 1) % in->pool->n;
-    }
+    struct pool *p = in->pool;
+    f->taught += p == &f->own;
+    if (!in->full && p == &f->own) own_put(f, x, in->from);
+    if (!in->full && p == &f->kept)
+        pool_put(p, (int)(p->met % FORECASTER_KEPT), x, in->from);
+    if (!in->full) return;
+    while (in->left && p->from[in->at].source != in->from.source)
+        intake_next(in);
+    if (!in->left) return;
+    pool_set(p, in->at, x, in->from);
+    intake_next(in);
 }
 
 /* The throughput of so many steps together. */
@@ -253,9 +260,8 @@ static double together_kbps(const struct traj_step *const *step, int n)
 
 void forecaster_add(struct forecaster *f, const struct traj *t)
 {
-    const struct traj_step
-        *step[TRAJ_STEPS]; /* an empty chunk says nothing of the link */
-    int n = 0;
+    const struct traj_step *step[TRAJ_STEPS];
+    int n = 0; /* without empty chunks, which say nothing of the link */
     for (int i = 0; i < t->n; i++)
         if (t->step[i].bytes > 0 && t->step[i].download_s > 0) step[n++] = &t->step[i];
     struct intake in = intake_of(f, t);

@@ -128,7 +128,7 @@ static int learner_memory(struct learner *l, const struct policy *start, struct 
     if (rows) l->common.rehearsal = rehearsal_new(shipped, l->layout, rows, o->seed, e);
     if (rows && !l->common.rehearsal) return ERR_MEMORY;
     struct forecaster_cfg f = {
-        .steps = o->forecast_steps, .source_share = o->source_share, .seed = o->seed};
+        .steps = o->input_steps, .source_share = o->source_share, .seed = o->seed};
     bool learns = f.steps && l->layout == FEAT_PLAN;
     if (learns) l->common.forecaster = forecaster_new(&f, e);
     return learns && !l->common.forecaster ? ERR_MEMORY : 0;

@@ -127,12 +127,8 @@ static int level_with(const char *path, bool corrected, uint32_t of)
     struct algo_ctx ctx = {.policy_path = path};
     struct algo a;
     ck_assert_int_eq(algo_new(&a, "moe", &ctx, NULL), 0);
-    struct view v = made_view(6);
+    struct view v = made_measured_view(6);
     v.qoe = qoe_find("pensieve")->qoe;
-    v.buffer_s = 12;
-    for (int i = 0; i < 4; i++)
-        view_push(&v, 2000 * 125 * 4, 4);
-    v.last_level = 2;
     int level = a.decide(a.self, &v, NULL);
     algo_free(&a);
     return level;

@@ -78,14 +78,20 @@ TEST(one_source_has_its_share)
     forecaster_free(f);
 }
 
-static struct forecaster *fitted(void)
+/* Trajectories of 50 chunks of that many sessions, which begin again after the last. */
+static void crowd(struct forecaster *f, int trajectories, int sessions)
 {
     static struct traj t;
-    struct forecaster *f = forecaster(1);
-    for (int i = 0; i < 150; i++) {
-        session(&t, 50, 500, 0, i);
+    for (int i = 0; i < trajectories; i++) {
+        session(&t, 50, 500, 0, i % sessions);
         forecaster_add(f, &t);
     }
+}
+
+static struct forecaster *fitted(void)
+{
+    struct forecaster *f = forecaster(1);
+    crowd(f, 150, 150);
     ck_assert(forecaster_turn(f));
     return f;
 }
@@ -131,13 +137,13 @@ TEST(links_of_long_ago_are_not_forgotten)
     struct forecaster_cfg cfg = {.steps = 300, .source_share = 1, .seed = 3};
     struct forecaster *f = forecaster_new(&cfg, NULL);
     double was = 0;
-    for (int crowd = 0; crowd < 2; crowd++) {
+    for (int later = 0; later < 2; later++) {
         for (int i = 0; i < FORECASTER_OWN / 2 / 90 * 4 / 3 + 2; i++) {
-            session(&t, 100, crowd ? 9000 : 500, 0, i);
+            session(&t, 100, later ? 9000 : 500, 0, i);
             forecaster_add(f, &t);
         }
         ck_assert(forecaster_turn(f));
-        if (!crowd) was = corrected(f, 500);
+        if (!later) was = corrected(f, 500);
     }
     ck_assert_double_gt(fabs(was), .1);
     ck_assert_double_gt(corrected(f, 500) / was, .5);
@@ -160,14 +166,10 @@ TEST(an_offer_forecasts_better_than_what_is_served)
 /* However many trajectories a session closes, its link is one. */
 TEST(a_few_sessions_prove_nothing)
 {
-    static struct traj t;
     float offer[FORECAST_OWN];
     for (int sessions = 60; sessions <= 100; sessions += 40) { /* 15, 25 are kept back */
         struct forecaster *f = forecaster(1);
-        for (int i = 0; i < 4 * sessions; i++) {
-            session(&t, 50, 500, 0, i % sessions);
-            forecaster_add(f, &t);
-        }
+        crowd(f, 4 * sessions, sessions);
         ck_assert(forecaster_turn(f));
         ck_assert(forecaster_offer(offer, f, 0, NULL) == (sessions == 100));
         forecaster_free(f);
@@ -200,13 +202,9 @@ TEST(one_source_refuses_nothing)
 
 TEST(a_turn_needs_new_examples)
 {
-    static struct traj t;
     struct forecaster *f = fitted();
     ck_assert(!forecaster_turn(f));
-    for (int i = 0; i < FORECASTER_NEW / 40 * 4 / 3 + 2; i++) {
-        session(&t, 50, 500, 0, i);
-        forecaster_add(f, &t);
-    }
+    crowd(f, FORECASTER_NEW / 40 * 4 / 3 + 2, 150);
     ck_assert(forecaster_turn(f));
     ck_assert(!forecaster_turn(f));
     forecaster_free(f);

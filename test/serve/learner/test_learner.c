@@ -331,7 +331,7 @@ static void rig_forecast(struct rig *r, struct heard *heard)
     r->start->version = 5;
     r->cfg.online.tolerance = 100;
     r->cfg.online.batch = r->cfg.online.capacity = DOWNLOADS * LINKS;
-    r->cfg.online.forecast_steps = 300;
+    r->cfg.online.input_steps = 300;
     *heard = (struct heard){.rig = r};
     r->cfg.announce = hear;
     r->cfg.announce_ctx = heard;
@@ -570,7 +570,7 @@ START_TEST(a_correction_is_dropped_without_a_fit)
         struct rig r;
         bool fresh;
         rig_begin(&r);
-        r.cfg.online.forecast_steps = fits;
+        r.cfg.online.input_steps = fits;
         rig_learner(&r);
         struct policy *other = policy_clone(r.start, NULL);
         policy_copy_input(other, (const float[]){1, 2}, 2);

@@ -2,6 +2,7 @@
 
 #include "abr/emulator/feat.h"
 #include "base/rng.h"
+#include "support/trajs.h"
 
 #include <check.h>
 #include <math.h>
@@ -140,12 +141,7 @@ END_TEST
 static void forecast_examples(struct rig *r)
 {
     static struct traj t;
-    t.view = view_default();
-    t.n = 100;
-    for (int i = 0; i < t.n; i++) {
-        t.step[i].download_s = 3;
-        t.step[i].bytes = i % 3 ? 450000 : 150000;
-    }
+    trajs_downloads(&t, 100, 0, 1);
     for (t.client = 1; t.client <= 120; t.client++)
         forecaster_add(r->t.forecaster, &t);
 }

@@ -189,12 +189,8 @@ TEST(a_session_that_explores_has_the_shipped_forecast)
     struct packed *s = packed_new(&cfg, NULL);
     struct decider d;
     ck_assert_int_eq(decide_init(&d, &cfg, NULL), 0);
-    struct view v = made_view(6);
+    struct view v = made_measured_view(6);
     v.qoe = qoe_find("pensieve")->qoe;
-    v.buffer_s = 12;
-    for (int i = 0; i < 4; i++)
-        view_push(&v, 2000 * 125 * 4, 4);
-    v.last_level = 2;
     float weights[FORECAST_OWN] = {0};
     for (int q = 0; q < FORECAST_OUTPUTS; q++)
         weights[FORECAST_OWN_B3 + q] = -2; /* far lower */

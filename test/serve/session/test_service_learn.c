@@ -72,7 +72,7 @@ TEST(a_rollback_and_a_version_of_one_turn_are_both_logged)
     rig_begin(&r);
     r.f.cfg.learn = LEARN_ON;
     r.f.cfg.online.batch = DOWNLOADS * LINKS;
-    r.f.cfg.online.forecast_steps = 300;
+    r.f.cfg.online.input_steps = 300;
     served_start(&r.f);
     send_downloads(r.f.service);
     ck_assert_int_eq(service_learn(r.f.service, NULL), 1);
@@ -120,7 +120,7 @@ TEST(without_a_fit_a_correction_is_not_used)
             save_corrected(&r, 0);
             started_with(&r, true, 1);
             ck_assert_int_eq(times_said(&r, "is not used"), 0);
-            r.f.cfg.online.forecast_steps = 0;
+            r.f.cfg.online.input_steps = 0;
             started_with(&r, false, stored ? 2 : 1);
             ck_assert_int_eq(times_said(&r, "is not used"), 1);
             started_with(&r, false, stored ? 2 : 1); /* the same weights */
