@@ -17,6 +17,7 @@ struct place {
 struct clients {
     uint64_t seed;
     size_t bytes;
+    pthread_mutex_t opening;       /* of nothing here (clients_open_lock) */
     pthread_mutex_t lock;          /* of everything below */
     struct table *places;          /* struct place by key; they do not move */
     struct place *oldest, *newest; /* doubly linked */
@@ -33,6 +34,7 @@ struct clients *clients_new(int capacity, size_t entry_bytes, uint64_t seed,
     }
     c->seed = seed;
     c->bytes = entry_bytes;
+    pthread_mutex_init(&c->opening, NULL);
     pthread_mutex_init(&c->lock, NULL);
     c->places =
         table_new(capacity, CLIENTS_KEY, sizeof(struct place) + entry_bytes, seed, e);
@@ -46,6 +48,7 @@ void clients_free(struct clients *c)
     if (!c) return;
     table_free(c->places);
     pthread_mutex_destroy(&c->lock);
+    pthread_mutex_destroy(&c->opening);
     free(c);
 }
 
@@ -144,4 +147,14 @@ int clients_count(struct clients *c)
     int n = table_count(c->places);
     pthread_mutex_unlock(&c->lock);
     return n;
+}
+
+void clients_open_lock(struct clients *c)
+{
+    pthread_mutex_lock(&c->opening);
+}
+
+void clients_open_unlock(struct clients *c)
+{
+    pthread_mutex_unlock(&c->opening);
 }

@@ -12,8 +12,11 @@
  *       ...
  *   } while (!clients_put(c, key, &mine, since));
  *
- * Errors: clients_new ERR_MEMORY. Threads: locked inside, a leaf. No allocation after
- * clients_new. */
+ * What is opened for a client is opened once: clients_open_lock is held while an entry is looked up,
+ * opened and put. A client's first requests may come at the same time.
+ *
+ * Errors: clients_new ERR_MEMORY. Threads: locked inside, a leaf; clients_open_lock is the outermost lock.
+ * No allocation after clients_new. */
 #ifndef SERVE_CLIENTS_H
 #define SERVE_CLIENTS_H
 
@@ -45,5 +48,8 @@ bool clients_put(struct clients *c, const unsigned char key[CLIENTS_KEY],
 bool clients_forget(struct clients *c, const unsigned char key[CLIENTS_KEY],
                     uint64_t since) __attribute__((warn_unused_result));
 int clients_count(struct clients *c);
+
+void clients_open_lock(struct clients *c);
+void clients_open_unlock(struct clients *c);
 
 #endif

@@ -397,8 +397,9 @@ static void open_link(struct session_open *in, const struct player *before)
     }
 }
 
-int steer_open(struct clients *clients, struct service *s, struct service_worker *w,
-               const struct video *video, const struct cmcd *c, struct err *e)
+static int open_session(struct clients *clients, struct service *s,
+                        struct service_worker *w, const struct video *video,
+                        const struct cmcd *c, struct err *e)
 {
     unsigned char key[CLIENTS_KEY];
     struct player p;
@@ -444,9 +445,18 @@ int steer_open(struct clients *clients, struct service *s, struct service_worker
     }
     memcpy(begun.session, opened.session, sizeof begun.session);
     if (clients_put(clients, key, &begun, since)) return 0;
-    /* another request of the player was faster; if this fails the session expires */
+    /* a session that ended meanwhile left its link; if closing fails, this one expires */
     (void)!service_close(s, opened.session, NULL, NULL);
     return 0;
+}
+
+int steer_open(struct clients *clients, struct service *s, struct service_worker *w,
+               const struct video *video, const struct cmcd *c, struct err *e)
+{
+    clients_open_lock(clients);
+    int rc = open_session(clients, s, w, video, c, e);
+    clients_open_unlock(clients);
+    return rc;
 }
 
 void steer_sent(struct clients *clients, struct service *s, const struct video *video,

@@ -37,8 +37,9 @@
  * continues: it begins with the throughputs of the last chunks, and its first chunk is no start.
  *
  * Sources: CTA-5004, CTA-5004-A, CTA-5006.
- * Errors: those of service.h. Threads: the table is locked inside, never across a call of the service.
- * If another thread changed the player meanwhile, the call begins again (clients.h). */
+ * Errors: those of service.h. Threads: the table is locked inside, never across a call of the service;
+ * steer_open waits for another steer_open. If another thread changed the player meanwhile, the call begins
+ * again (clients.h). */
 #ifndef SERVE_STEER_H
 #define SERVE_STEER_H
 
@@ -83,8 +84,9 @@ void steer_key(unsigned char key[CLIENTS_KEY], const struct clients *clients,
 /* The ladder of the player's session (video_ladder_crc); 0: it has no session. */
 uint32_t steer_ladder(struct clients *clients, const char *sid);
 
-/* 0 and *told; 1: the player has no session, open one first (steer_open, which does nothing if another
- * thread just did). video: the one that the segment belongs to. */
+/* 0 and *told; 1: the player has no session, open one first. steer_open does nothing if the player has one
+ * by then: its first requests, of sound and of video, come at the same time. video: the one that the segment
+ * belongs to. */
 int steer_ask(struct steer_told *told, struct clients *clients, struct service *s,
               struct service_worker *w, const struct video *video,
               const struct steer_segment *q, struct err *e)
