@@ -3,6 +3,8 @@
 #include <check.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "abr/emulator/feat.h"
 #include "base/bytes.h"
@@ -51,6 +53,13 @@ void served_without_exams(struct served *f)
 {
     f->cfg.online.rehearse = f->cfg.online.exam_links = 0;
     f->cfg.online.tolerance = 1; /* the largest that the service takes */
+}
+
+void served_saves(struct served *f, bool can)
+{
+    char name[400];
+    snprintf(name, sizeof name, "%s/policy.safetensors.new", f->data);
+    ck_assert_int_eq(can ? rmdir(name) : mkdir(name, 0700), 0);
 }
 
 void served_start(struct served *f)

@@ -28,6 +28,8 @@ void served_begin(struct served *f, bool stored);
 void served_policy(struct served *f, uint64_t seed);
 /* Publishes what is learned, however it scores: for tests of everything but the exams. */
 void served_without_exams(struct served *f);
+/* Whether weights can be saved: if not, a folder has the name of the file that is written first. */
+void served_saves(struct served *f, bool can);
 void served_start(struct served *f);
 void served_kill(struct served *f);
 /* The figures of its parts. */

@@ -157,7 +157,7 @@ bool service_profile_grows(struct service *s, const char *name);
 
 /* ---- the learner's turns ---- */
 
-/* One turn of the learner, as learner_turn. Stores and logs the result. */
+/* One turn of the learner, as learner_turn. Stores and logs the result; new weights are saved at once. */
 int service_turn(struct service *s, double wait_s, struct err *e);
 /* Writes a checkpoint if one is due. Only for the thread that takes the learner's turns. */
 void service_checkpoint(struct service *s, bool now);

@@ -244,8 +244,19 @@ static uint64_t rollbacks_now(struct service *s)
     return l.rollbacks;
 }
 
-/* One turn of the learner. A rolled-back update is only logged and returned. If a turn has another result, too,
- * such as a published correction, both are logged. */
+void service_checkpoint(struct service *s, bool now)
+{
+    double at = service_now(s);
+    if (!s->learner || (!now && at < s->checkpoint_at)) return;
+    s->checkpoint_at = at + s->checkpoint_s;
+    struct err why = {0};
+    if (learner_checkpoint(s->learner, &why))
+        log_err(s->cfg.log, LOG_ERROR, "checkpoint", &why);
+}
+
+/* One turn of the learner. New weights are saved at once, so that a crash takes back nothing that was served. A
+ * rolled-back update is only logged and returned. If a turn has another result, too, such as a published
+ * correction, both are logged. */
 int service_turn(struct service *s, double wait_s, struct err *e)
 {
     struct err why = {0};
@@ -261,21 +272,12 @@ int service_turn(struct service *s, double wait_s, struct err *e)
         log_event(s->cfg.log, LOG_INFO, "policy", "version %llu, check %.4f",
                   (unsigned long long)w->policy->version, w->check_score);
         published_put(s->published, w);
+        service_checkpoint(s, true);
     }
     if (rc < 0 || why.code)
         log_err(s->cfg.log, logged ? LOG_DEBUG : LOG_WARN, "learner", &why);
     if (rc < 0) err_field(e, why.code, why.field, "%s", why.detail);
     return rc;
-}
-
-void service_checkpoint(struct service *s, bool now)
-{
-    double at = service_now(s);
-    if (!s->learner || (!now && at < s->checkpoint_at)) return;
-    s->checkpoint_at = at + s->checkpoint_s;
-    struct err why = {0};
-    if (learner_checkpoint(s->learner, &why))
-        log_err(s->cfg.log, LOG_ERROR, "checkpoint", &why);
 }
 
 int service_learn(struct service *s, struct err *e)

@@ -270,17 +270,12 @@ static void small_learner(void)
     served_without_exams(&f);
 }
 
-TEST(weights_and_versions_survive_a_crash_and_a_drain)
+/* Kills the daemon and starts it: the same version with the same weights. */
+static void same_weights_after_a_kill(void)
 {
-    small_learner();
-    f.cfg.checkpoint_s = 1e6;
-    served_start(&f);
-    learn_some(20);
     struct policy_info info;
     service_policy_info(&info, f.service);
-    ck_assert_uint_ge(info.version, 3);
     uint64_t version = info.version;
-    ck_assert_int_eq(service_drain(f.service, NULL), 0);
     void *before, *after;
     size_t n, m;
     ck_assert_int_eq(service_policy_weights(&before, &n, f.service, NULL), 0);
@@ -294,14 +289,33 @@ TEST(weights_and_versions_survive_a_crash_and_a_drain)
     ck_assert_mem_eq(before, after, n);
     free(before);
     free(after);
+}
 
-    /* killed after publishing, before a checkpoint: the old weights, a new version */
+TEST(weights_and_versions_survive_a_crash_and_a_drain)
+{
+    small_learner();
+    f.cfg.checkpoint_s = 1e6;
+    served_start(&f);
+    struct policy_info info;
+    learn_some(20);
+    service_policy_info(&info, f.service);
+    ck_assert_uint_ge(info.version, 3);
+    same_weights_after_a_kill();
+    learn_some(20);
+    ck_assert_int_eq(service_drain(f.service, NULL), 0);
+    same_weights_after_a_kill();
+
+    /* published, but not saved: the old weights, a new version */
+    service_policy_info(&info, f.service);
+    uint64_t version = info.version;
+    served_saves(&f, false);
     learn_some(20);
     service_policy_info(&info, f.service);
     ck_assert_uint_gt(info.version, version);
     version = info.version;
     service_tick(f.service);
     served_kill(&f);
+    served_saves(&f, true);
     served_start(&f);
     service_policy_info(&info, f.service);
     ck_assert_uint_eq(info.version, version + 1);

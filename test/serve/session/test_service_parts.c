@@ -169,11 +169,13 @@ TEST(a_version_is_never_two_policies)
 {
     /* an expert is disabled, and no checkpoint has it */
     on_a_disk();
+    served_saves(&f, false);
     ck_assert_int_eq(service_set_aside(f.service, false, 1, 100, NULL), 0);
     ck_assert_int_eq(service_learn(f.service, NULL), 1);
     ck_assert_uint_eq(version(), 2);
     ck_assert_int_eq(service_commit(f.service, NULL), 0);
     served_kill(&f);
+    served_saves(&f, true);
     served_start(&f);
     ck_assert_uint_eq(version(), 3);
 
