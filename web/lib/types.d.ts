@@ -52,7 +52,7 @@ export interface Options {
     quality?: number[] | ((chunk: number, ladder_kbps: number[]) => number[] | null | undefined) | null;
     /** Names the video in the daemon's records. */
     contentId?: string;
-    /** observe: the player keeps its own rules, and the daemon only learns what it sees; nothing is held.
+    /** observe: the player keeps its own rules, and the daemon only records what it would have decided; nothing is held.
      *  decide: the daemon decides. Default: as the daemon's settings or its trial say. */
     mode?: 'decide' | 'observe';
     /** Names the viewer, in up to 128 bytes, so that a trial gives all sessions of a viewer the same arm. The
@@ -139,7 +139,7 @@ export interface Answer {
     /** index into the ladder, lowest bitrate first */
     level: number;
     kbps: number;
-    mode: 'greedy' | 'sample' | 'merge' | 'fallback' | 'local';
+    mode: 'greedy' | 'sample' | 'merge' | 'fallback' | 'observe' | 'local';
     /** points (0 to 100) of this chunk at this level, and where they come from */
     quality?: number;
     quality_from?: 'chunk' | 'level' | 'curve';
@@ -149,8 +149,8 @@ export interface Answer {
     expert?: number;
     /** by level */
     probabilities?: number[];
-    /** how it was decided; one of the last four without a hint */
-    by?: 'router' | 'default' | 'mean-hint' | 'identify' | 'merge';
+    /** how it was decided. Without a hint: default, mean-hint, identify or merge. arm: by an arm of a trial */
+    by?: 'router' | 'default' | 'mean-hint' | 'identify' | 'merge' | 'arm';
     /** present only if true: some levels were not offered, because the session begins, or because they
      *  would likely empty a short buffer */
     guarded?: boolean;

@@ -257,7 +257,7 @@ static void say_columns(struct out *o, const struct session *s)
                                 : "chunk 0 at level 1 and not counted");
     out_say(o,
             "last, low, mid, high: Mbit/s measured last, and the forecast for this chunk "
-            "(5, 3 and 1 of 6\ndownloads are faster)");
+            "(5 of 6, half and\na fifth of downloads are faster)");
     if (s->why.oracle >= 0)
         out_say(o, "lost: by this choice, against the best plan from this state");
     if (s->why.n_policies > 1)
