@@ -47,7 +47,8 @@ OPT_release := -O2 -g
 # float-cast-overflow is no part of undefined
 OPT_asan := -O1 -g -fno-omit-frame-pointer -fsanitize=address,undefined,float-cast-overflow \
             -fno-sanitize-recover=all
-OPT_tsan := -O1 -g -fno-omit-frame-pointer -fsanitize=thread
+# gcc finds variables here that it takes for uninitialised, and that -O2 sees set
+OPT_tsan := -O1 -g -fno-omit-frame-pointer -fsanitize=thread -Wno-maybe-uninitialized
 OPT_cover := -O0 -g --coverage
 OPT_fuzz := -O1 -g -fno-omit-frame-pointer -fsanitize=fuzzer-no-link,address,undefined
 CPPFLAGS += -Isrc -Iinclude -D_GNU_SOURCE -D_FILE_OFFSET_BITS=64
