@@ -7,6 +7,7 @@ import { test, until } from './harness.mjs';
 import { Mock } from './mock.mjs';
 import { attach } from '../../web/dashjs.js';
 import { durationS, readManifest } from '../../web/lib/manifest.js';
+import { linkMemory } from '../../web/lib/memory.js';
 import { readHint, readPlaylist } from '../../web/lib/playlist.js';
 import { fetchIndexes, readIndex } from '../../web/lib/sidx.js';
 import { StallClock } from '../../web/lib/stall.js';
@@ -155,6 +156,29 @@ export async function pluginTests() {
         const track = { levels: [{ kbps: 300, sizes: null, index: null }], chunkS: null, chunks: 0 };
         await fetchIndexes(track, new AbortController().signal);
         assert.equal(track.levels[0].sizes, null);
+    });
+
+    await test('link memory: a record of the page\'s storage, and none where the browser forbids it', () => {
+        const kept = {}, storage = { getItem: k => kept[k] ?? null, setItem: (k, v) => { kept[k] = v; }, removeItem: k => { delete kept[k]; } };
+        const rates = memory => {
+            for (let i = 0; i < 4; i++) memory.note({ bytes: 125e3, download_s: 1 });
+            return memory.link().map(l => l.bytes / 125 / l.download_s);
+        };
+        const own = Object.getOwnPropertyDescriptor(globalThis, 'localStorage');
+        const page = get => Object.defineProperty(globalThis, 'localStorage', { configurable: true, get });
+        try {
+            page(() => storage);
+            assert.deepEqual(rates(linkMemory()), [1000]);
+            linkMemory().forget();
+            assert.deepEqual(kept, {});
+            page(() => { throw new Error('access is denied'); });
+            assert.deepEqual(rates(linkMemory()), []);
+            linkMemory().forget();
+            assert.deepEqual(rates(linkMemory({ storage })), [1000]);
+        } finally {
+            Reflect.deleteProperty(globalThis, 'localStorage');
+            if (own) Object.defineProperty(globalThis, 'localStorage', own);
+        }
     });
 
     await test('stalls: threshold, attribution, seeks and pauses', () => {

@@ -21,6 +21,11 @@ const kind = () => {
     return type || effectiveType || 'unknown';
 };
 
+/** undefined where the browser forbids it: then the property itself throws. */
+const pageStorage = () => {
+    try { return globalThis.localStorage; } catch { return undefined; }
+};
+
 /**
  * @param {object} [options]
  * @param {string} [options.key] name of the record
@@ -28,7 +33,7 @@ const kind = () => {
  * @param {Storage} [options.storage]
  * @returns {import('./memory').LinkMemory}
  */
-export function linkMemory({ key = 'abrd:link', maxAgeS = 7 * 86400, storage = globalThis.localStorage } = {}) {
+export function linkMemory({ key = 'abrd:link', maxAgeS = 7 * 86400, storage = pageStorage() } = {}) {
     const read = () => {
         // storage may be full, forbidden or hold anything
         try { return JSON.parse(storage.getItem(key)) ?? {}; } catch { return {}; }
