@@ -287,6 +287,13 @@ async function pairTests(browser, daemon) {
 
         const { actions, address } = await page.evaluate(() => ({ actions: window.demo.actions, address: window.demo.address }));
         assert.deepEqual(actions.map(x => x.kind), ['gone', 'back', 'cut', 'rate']);
+        const off = () => Promise.all(['replay', 'share'].map(id => page.locator(`#${id}`).isDisabled()));
+        await page.click('#stop'); // it can be repeated and shared, until it is cleared away
+        assert.deepEqual(await off(), [false, false]);
+        await page.click('#share');
+        assert.equal(await page.inputValue('#share-url'), address);
+        await page.click('#reset');
+        assert.deepEqual(await off(), [true, true]);
         await page.goto(address);
         await page.waitForFunction(() => window.demo?.actions.length);
         assert.deepEqual(await page.evaluate(() => window.demo.actions), actions);

@@ -66,6 +66,7 @@ class Side {
 const abrd = new Side('abrd'), own = new Side('own'), sides = solo ? [abrd] : [own, abrd];
 
 let run = null;     // {t0, kind, name, base, actions, stamp}; null: nothing plays
+let last = null;    // the run before, for Replay and Share
 let table = null;   // points of the film's chunks: kbps -> [points]
 let means = new Map(); // what each profile means, by name
 let names = { own: 'own rules', abrd: 'abrd' };
@@ -209,8 +210,9 @@ function buttons() {
     $('stop').disabled = !playing;
     for (const id of ['cut', 'halve', 'rate']) $(id).disabled = !ours;
     $('kill').disabled = !playing;
-    $('replay').disabled = !run?.base || !run.actions.length;
-    $('share').disabled = !run?.base;
+    const past = run ?? last; // a stopped run can still be played again
+    $('replay').disabled = !past?.base || !past.actions.length;
+    $('share').disabled = !past?.base;
     const gone = isGone(linkNow(), actions());
     $('kill').textContent = gone ? 'Restart the daemon' : 'Kill the daemon';
     $('kill').dataset.gone = gone ? 'yes' : 'no';
@@ -234,9 +236,9 @@ const kill = () => act(isGone(linkNow(), actions()) ? 'back' : 'gone');
 
 /** The address that plays this run again. */
 function address() {
-    const { link, player, profile, seed, buffer, explore } = run.chosen;
+    const { chosen: { link, player, profile, seed, buffer, explore }, actions: done } = run ?? last;
     const all = { link, player, profile, seed, ...(buffer && { buffer }), ...(explore && { explore: 1 }),
-        ...(run.actions.length && { do: write(run.actions) }) };
+        ...(done.length && { do: write(done) }) };
     const text = Object.entries(all).map(([k, v]) => `${k}=${encodeURIComponent(v).replace(/%2C/g, ',').replace(/%40/g, '@')}`).join('&');
     return new URL(`?${text}`, document.baseURI).href;
 }
@@ -354,10 +356,11 @@ function stop() {
     buttons();
     show();
 }
-let last = null; // the run before, for Replay
 
 function reset() {
     stop();
+    last = null;
+    buttons();
     for (const s of sides) s.clear();
     names = { own: 'own rules', abrd: 'abrd' };
     charts.reset();
