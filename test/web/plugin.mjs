@@ -89,6 +89,12 @@ export async function pluginTests() {
         assert.deepEqual(of(timeline(' r="4"'), 'dynamic'), [4, 0]);
         assert.deepEqual(of('<SegmentTemplate duration="3"/>'), [3, 7]);
         assert.deepEqual(of('<SegmentBase indexRange="0-9"/>'), [null, 0]);
+        // a chunk of another length: at the beginning, before the rest of the period, among very many
+        const runs = s => `<SegmentTemplate timescale="10"><SegmentTimeline>${s}</SegmentTimeline></SegmentTemplate>`;
+        assert.deepEqual(of(runs('<S d="20"/><S d="60" r="2"/>')), [6, 4]);
+        assert.deepEqual(of(runs('<S d="20"/><S d="60" r="-1"/>')), [6, 4]);
+        assert.deepEqual(of(runs('<S d="20"/><S d="60" r="999999999"/>')), [6, 1e9 + 1]);
+        assert.deepEqual(of(runs('')), [null, 0]);
     });
 
     await test('manifest: where a SegmentBase has its index', () => {
@@ -116,6 +122,7 @@ export async function pluginTests() {
         assert.deepEqual(readPlaylist(media('#EXT-X-ENDLIST')), { chunkS: 3.84, chunks: 2, live: false });
         assert.deepEqual(readPlaylist(media('')), { chunkS: 3.84, chunks: 0, live: true });
         assert.equal(readPlaylist('').chunkS, null);
+        assert.equal(readPlaylist(`#EXTM3U\n${[0.4, 6, 6].map(s => `#EXTINF:${s},\na.m4s\n`).join('')}`).chunkS, 6);
         const hint = '#EXT-X-SESSION-DATA:DATA-ID="urn:abrd:qoe-profile",VALUE="news"';
         assert.equal(readHint(`#EXTM3U\n#EXT-X-SESSION-DATA:DATA-ID="x",VALUE="live"\n${hint}\n`), 'news');
         assert.equal(readHint('#EXT-X-SESSION-DATA:VALUE="live",DATA-ID="urn:abrd:qoe-profile"'), 'live');

@@ -78,6 +78,16 @@ export function heightOf(width, height) {
 export const ladder = rows => [...new Map(rows.map(row => [row[0], row]))].sort(([a], [b]) => a - b)
     .map(([kbps, [, ...size]]) => ({ kbps, sizes: null, quality: null, height: heightOf(...size) }));
 
+/**
+ * The usual length of a chunk, the median: the first chunk, and that before a splice, may be short.
+ * @param {number[][]} lengths [length, number of chunks] of each run
+ * @returns {number|undefined} undefined without any
+ */
+export function usualOf(lengths) {
+    let left = lengths.reduce((n, [, chunks]) => n + chunks, 0) / 2;
+    return [...lengths].sort(([a], [b]) => a - b).find(([, chunks]) => (left -= chunks) <= 0)?.[0];
+}
+
 const mean = list => list.reduce((a, b) => a + b, 0) / list.length;
 
 /** Measurements as the daemon reads them; {} without any. */

@@ -20,7 +20,7 @@
  * @typedef {{live: boolean, durationS: number, periods: Period[]}} Manifest
  */
 
-import { heightOf } from './core.js';
+import { heightOf, usualOf } from './core.js';
 
 /**
  * On a Representation, numbers separated by spaces: `abrd:sizes`, the bytes of its chunks, and
@@ -51,13 +51,14 @@ function isPlayable(kind, set, rep) {
 /** Chunk length and number of one Representation; both unknown for SegmentBase. */
 function segmentation(nodes, periodS) {
     const list = inherited(nodes, 'SegmentTemplate') ?? inherited(nodes, 'SegmentList');
-    const timeline = children(children(list, 'SegmentTimeline')[0], 'S'), [first] = timeline;
-    const chunkS = (first?.getAttribute('d') ?? list?.getAttribute('duration')) /
-        (list?.getAttribute('timescale') || 1);
-    if (!(chunkS > 0)) return { chunkS: null, chunks: 0 };
+    const timeline = children(children(list, 'SegmentTimeline')[0], 'S');
     // "r" of -1 repeats to the end of the period
-    const open = !first || timeline.some(s => s.getAttribute('r') < 0);
-    const listed = timeline.reduce((n, s) => n + 1 + +s.getAttribute('r'), 0);
+    const endless = timeline.find(s => s.getAttribute('r') < 0), open = !timeline.length || endless;
+    const runs = timeline.map(s => [+s.getAttribute('d'), 1 + +s.getAttribute('r')]);
+    const usual = endless ? endless.getAttribute('d') : usualOf(runs);
+    const chunkS = (usual ?? list?.getAttribute('duration')) / (list?.getAttribute('timescale') || 1);
+    if (!(chunkS > 0)) return { chunkS: null, chunks: 0 };
+    const listed = runs.reduce((n, [, chunks]) => n + chunks, 0);
     return { chunkS, chunks: open ? Math.ceil(periodS / chunkS - 1e-6) || 0 : listed };
 }
 

@@ -4,14 +4,16 @@
  * @module abrd/playlist
  */
 
+import { usualOf } from './core.js';
+
 /** The hint, as EXT-X-SESSION-DATA. */
 export const PROFILE_ID = 'urn:abrd:qoe-profile';
 
 /** @returns {{chunkS: number|null, chunks: number, live: boolean}} of a media playlist; chunks is 0 if live */
 export function readPlaylist(text) {
-    const lengths = [...text.matchAll(/^#EXTINF:([\d.]+)/gm)].map(m => Number(m[1]));
+    const runs = [...text.matchAll(/^#EXTINF:([\d.]+)/gm)].map(m => [Number(m[1]), 1]);
     const live = !/^#EXT-X-ENDLIST/m.test(text);
-    return { chunkS: lengths[0] || null, chunks: live ? 0 : lengths.length, live };
+    return { chunkS: usualOf(runs) || null, chunks: live ? 0 : runs.length, live };
 }
 
 /** The hint of a multivariant playlist, or null. */
