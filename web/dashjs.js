@@ -150,9 +150,13 @@ class Adapter {
     async #manifest(text, url) {
         const plan = readManifest(text, url);
         if (!plan.periods.length) return; // a patch: the plan stays
-        const update = this.#plan?.live && plan.live;
+        const again = this.#plan?.live;
         this.#plan = plan;
-        if (update) return; // a live manifest read again
+        if (again) { // a stream that ends stays live: its session continues
+            plan.live = true;
+            for (const period of plan.periods) period.chunks = 0;
+            return;
+        }
         this.#core.source();
         return this.#begin(plan.periods[0]);
     }

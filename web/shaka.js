@@ -174,8 +174,8 @@ class Adapter {
     /* ----- one source ----- */
 
     #manifest(text, uri) {
+        if (this.#live && this.#core.track) return null; // read again; a stream that ends stays live: its session continues
         const plan = readManifest(text, uri);
-        if (this.#live && plan.live && this.#core.track) return null; // read again
         const [track] = plan.periods;
         if (!track) return null;
         if (plan.periods.length > 1) {

@@ -229,6 +229,23 @@ export async function adapterTests() {
         abrd.detach();
     }));
 
+    await test('Shaka: a live stream that ends is counted on, in the same session', () => onShaka(async ({ player, mock, abrd }) => {
+        const period = { kbps: KBPS, chunks: 400 }, chunks = [];
+        player.starts = Array.from({ length: 401 }, (_, i) => 4 * i);
+        abrd.on('request', r => chunks.push(r.chunk));
+        await player.load(manifest([period], { live: true }));
+        for (const n of [300, 301]) await player.chunk(n);
+        const response = { uri: 'https://example.org/a.mpd', data: new TextEncoder().encode(manifest([period])).buffer };
+        for (const f of player.filters.response) await f(0, response, { type: 4 }); // type="static"
+        for (const n of [302, 303]) assert.equal(await player.chunk(n), 2);
+        assert.deepEqual(chunks, [0, 1, 2, 3]);
+        assert.equal(mock.sessions.size, 1);
+        player.dispatchEvent(new Event('unloading'));
+        await player.load(manifest([period])); // another source
+        assert.equal([...mock.sessions.values()][1].chunks, 400);
+        abrd.detach();
+    }));
+
     await test('Shaka: an index that Shaka closes meanwhile is not asked again', () => onShaka(async ({ player, mock, abrd }) => {
         await player.load(MPD);
         const under = player.request(0);

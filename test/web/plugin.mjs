@@ -727,6 +727,24 @@ export async function pluginTests() {
             assert.ok(seen.request.slice(1).every(r => r.by === 'abrd'));
         }, { live: true });
 
+    await pluginTest('live: a stream that ends is counted on, in the same session', [{ chunks: 400 }], {},
+        async ({ mock, player, abrd, seen, text }) => {
+            await player.load(text);
+            for (let i = 300; i < 303; i++) await player.chunk(i);
+            const { startupS } = abrd.state;
+            await player.load(manifest(player.periods)); // type="static"
+            for (let i = 303; i < 305; i++) await player.chunk(i);
+            await player.load(manifest(player.periods)); // once more
+            for (let i = 305; i < 307; i++) await player.chunk(i);
+            assert.equal(mock.sessions.size, 1);
+            assert.equal(abrd.state.startupS, startupS);
+            assert.deepEqual(seen.chunk.map(c => c.chunk), [0, 1, 2, 3, 4, 5, 6]);
+            assert.ok(seen.request.every(r => r.by === 'abrd'));
+            player.trigger('streamTeardownComplete');
+            await player.load(manifest(player.periods)); // another source
+            assert.equal([...mock.sessions.values()][1].chunks, 400);
+        }, { live: true });
+
     await pluginTest('detach leaves the player as it was', [{}], {},
         async ({ mock, player, abrd, seen, text }) => {
             await player.load(text);
