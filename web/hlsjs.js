@@ -109,7 +109,10 @@ class Adapter {
         });
         listen(Events.MEDIA_DETACHED, unwatchNow);
         core.undo(unwatchNow);
-        listen(Events.MANIFEST_LOADING, () => core.forget());
+        listen(Events.MANIFEST_LOADING, () => {
+            this.#decided = null; // hls.js cancels it
+            core.forget();
+        });
         listen(Events.MANIFEST_PARSED, (_, { sessionData }) => {
             this.#profile = sessionData?.[PROFILE_ID]?.VALUE ?? null;
             this.#turned = false;
@@ -159,9 +162,9 @@ class Adapter {
 
     /** A playlist is requested; the first one of the video is held. */
     #playlist({ type }) {
-        if (type !== 'level' || !this.core.attached) return null;
+        if (type !== 'level') return null;
         return ({ data }) => {
-            if (this.core.track || typeof data !== 'string') return null;
+            if (!this.core.attached || this.core.track || typeof data !== 'string') return null;
             const track = this.#track(data);
             this.core.enter(track);
             return this.core.ask();

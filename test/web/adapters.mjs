@@ -96,7 +96,7 @@ class Loader {
 
 export class FakeHls {
     static Events = Object.fromEntries(['MEDIA_ATTACHED', 'MEDIA_DETACHED', 'MANIFEST_LOADING', 'MANIFEST_PARSED',
-        'DESTROYING'].map(n => [n, n]));
+        'LEVELS_UPDATED', 'DESTROYING'].map(n => [n, n]));
     static DefaultConfig = { abrController: class {
         constructor(hls) { this.hls = hls; }
         get nextAutoLevel() { return this.hls.own; }
@@ -121,19 +121,19 @@ export class FakeHls {
     trigger(event, data = {}) { for (const l of this.listeners) if (l.event === event) l.f(event, data); }
 
     /** What one of its loaders does; settles when the answer has been given on. */
-    #get(Class, context) {
+    get(Class, context) {
         return new Promise(done => new Class().load(context, {}, { onSuccess: done }));
     }
 
     async load() {
         this.trigger('MANIFEST_PARSED');
-        await this.#get(this.config.pLoader ?? this.config.loader, { type: 'level', answer: this.playlist });
+        await this.get(this.config.pLoader ?? this.config.loader, { type: 'level', answer: this.playlist });
     }
 
     request(n) {
         const level = this.abr.nextAutoLevel;
         const frag = { type: 'main', sn: 1 + n, level, start: 4 * n, end: 4 * n + 4, stats: { loaded: 0, total: 0 } };
-        return { level, arrived: this.#get(this.config.fLoader ?? this.config.loader, { frag }) };
+        return { level, arrived: this.get(this.config.fLoader ?? this.config.loader, { frag }) };
     }
 
     async chunk(n) {
@@ -349,6 +349,45 @@ export async function adapterTests() {
         for (const n of [7, 8]) assert.equal(await player.chunk(n), 2);
         assert.deepEqual(chunks, [0, 1, 2, 3]);
         abrd.detach();
+    }));
+
+    await test('hls.js: a level that is removed leaves the ladder, before the first fragment and later', async () => {
+        for (const before of [0, 2])
+            await onHls(async ({ player, mock, abrd }) => {
+                const by = [];
+                abrd.on('request', r => by.push(r.by));
+                await player.load();
+                for (let n = 0; n < 4; n++) {
+                    if (n === before) {
+                        player.maxAutoLevel = 1;
+                        player.levels.splice(2, 1);
+                        player.trigger('LEVELS_UPDATED');
+                        mock.pick = () => 1;
+                    }
+                    await player.chunk(n);
+                }
+                assert.deepEqual(mock.of('/sessions').map(b => b.ladder_kbps), [KBPS, [300, 750]]);
+                assert.deepEqual(by, [0, 1, 2, 3].map(n => (n === before ? 'player' : 'abrd')));
+                abrd.detach();
+            });
+    });
+
+    await test('hls.js: another source while a fragment is under way: its first decision counts', () => onHls(async ({ player, abrd }) => {
+        await player.load();
+        await player.chunk(0);
+        player.request(1).arrived.catch(() => {}); // hls.js cancels it
+        player.trigger('MANIFEST_LOADING');
+        player.trigger('MANIFEST_PARSED');
+        player.abr.nextAutoLevel = 1; // the level of its start
+        await player.get(player.config.pLoader, { type: 'level', answer: player.playlist });
+        assert.equal(player.abr.nextAutoLevel, 2);
+        abrd.detach();
+    }));
+
+    await test('hls.js: detached while the playlist is under way, nothing is asked', () => onHls(async ({ player, abrd, mock }) => {
+        const { pLoader } = player.config, { playlist } = player;
+        await player.get(pLoader, { type: 'level', get answer() { abrd.detach(); return playlist; } });
+        assert.deepEqual(mock.requests, []);
     }));
 
     await test('hls.js: detach leaves loaders that others put around ours', () =>

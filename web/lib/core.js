@@ -309,7 +309,8 @@ export class Core {
         if (!first && this.levelOf(kbps) >= 0) return false;
         this.#met = track;
         const levels = ladder(rows()).map(l => track.levels[this.levelOf(l.kbps)] ?? l);
-        const fewer = first && levels.length < track.levels.length;
+        // without a bitrate the player has changed its levels
+        const fewer = (first || isNaN(kbps)) && levels.length < track.levels.length;
         // nothing new, so no second session
         if (!levels.length || !fewer && levels.every(l => track.levels.includes(l))) return false;
         this.reopen();
