@@ -36,6 +36,13 @@ async function pluginTest(name, periods, options, body, mpd) {
     });
 }
 
+/** Runs body on a page where one failed request is no reason to spare the next. */
+async function withoutPause(body) {
+    const { random } = Math;
+    Math.random = () => 1;
+    try { await body(); } finally { Math.random = random; }
+}
+
 const answers = [() => new Promise(() => {}), () => { throw new Error('page'); }, async () => 7, () => null, () => 'high'];
 
 export async function pluginTests() {
@@ -274,6 +281,22 @@ export async function pluginTests() {
             assert.deepEqual([fastSwitchEnabled, bufferTimeDefault], [null, 18]);
         });
 
+    await pluginTest('observe: late reports of a period do not go to the session of the next one',
+        [{ id: 'a', chunks: 3 }, { id: 'b', chunks: 2, kbps: [100, 200] }], { mode: 'observe' }, async ({ mock, player, seen, text }) => {
+            let open;
+            mock.gate = new Promise(done => { open = done; });
+            await player.load(text);
+            for (let i = 0; i < 3; i++) await player.chunk(i);
+            for (let i = 0; i < 2; i++) await player.chunk(i, { period: 1 });
+            open();
+            await until(() => seen.report.length, 'the report');
+            const [a, b] = mock.sessions.values();
+            assert.deepEqual([a.outcomes, b.ladder_kbps], [[], [100, 200]]);
+            assert.deepEqual(mock.of('/decisions').map(d => d.chunk), [1]);
+            assert.deepEqual(b.outcomes.map(o => o.chunk), [0, 1]);
+            assert.deepEqual(seen.error, []);
+        });
+
     await pluginTest('the option goes before the hint; own weights', [{ hint: 'news' }],
         { profile: { mu: [1, 2, 3], utility: 'log' } }, async ({ mock, player, text }) => {
             await player.load(text);
@@ -425,6 +448,40 @@ export async function pluginTests() {
             await player.load(text); // another source
             await player.chunk(0);
             assert.ok(seen.chunk.at(-1).rebuffer_s >= seen.chunk.at(-1).download_s);
+        });
+
+    await pluginTest('a session that opens after the first chunk still has the wait for it as its start', [{}], {},
+        async ({ mock, player, text }) => {
+            await withoutPause(async () => {
+                mock.refuse = { status: 503, body: { error: 'unavailable', field: '', detail: 'full' } };
+                await player.load(text);
+                mock.refuse = null;
+                await player.chunk(0);
+            });
+            mock.sessions.clear(); // the daemon loses it
+            await player.chunk(1);
+            assert.deepEqual(mock.of('/sessions').map(b => b.continues), [undefined, undefined, true]);
+            assert.deepEqual(mock.of('/decisions').map(d => d.last.chunk), [0, 1, 1]);
+        });
+
+    await pluginTest('a first chunk that is under way is no chunk that the source has had', [{}], { timeoutMs: 20 },
+        async ({ mock, player }) => {
+            let refuse;
+            const files = http.createServer((_, r) => { refuse = () => r.writeHead(404).end(); });
+            await new Promise(done => files.listen(0, '127.0.0.1', done));
+            try {
+                await player.load('<MPD mediaPresentationDuration="PT40S"><Period id="defaultId_0"><AdaptationSet mimeType="video/mp4">' +
+                    [300, 750, 1200].map(k => `<Representation bandwidth="${k}000"><BaseURL>a.mp4</BaseURL>` +
+                    `${k > 300 ? '' : '<SegmentBase indexRange="0-9"/>'}</Representation>`).join('') +
+                    '</AdaptationSet></Period></MPD>', `http://127.0.0.1:${files.address().port}/a.mpd`);
+                await player.request(0);
+                refuse(); // the index is late, and the player has not waited for it
+                await until(() => mock.of('/sessions').length, 'the session');
+                assert.equal(mock.of('/sessions')[0].continues, undefined);
+            } finally {
+                files.closeAllConnections();
+                files.close();
+            }
         });
 
     await pluginTest('a dead daemon: the player chooses, and the daemon comes back', [{ chunks: 20 }],
@@ -655,6 +712,22 @@ export async function pluginTests() {
             assert.deepEqual(mock.of('/decisions').map(d => d.chunk), [1, 10, 11]);
         });
 
+    await pluginTest('an outcome that the daemon has not heard is not reported on another ladder', [{}], {},
+        async ({ mock, player, text }) => {
+            await player.load(text);
+            await withoutPause(async () => {
+                mock.refuse = { status: 503, body: { error: 'unavailable', field: '', detail: 'full' } };
+                await player.chunk(0);
+                mock.refuse = null;
+                player.periods = [{ kbps: [100, 200] }];
+                await player.request(1);
+                player.trigger('playbackSeeking', { seekTime: 20 });
+                await until(() => mock.of('/decisions').length > 1, 'the question of the seek');
+            });
+            const { chunk, last } = mock.of('/decisions')[1];
+            assert.deepEqual([chunk, last, mock.of('/sessions')[1].ladder_kbps], [5, undefined, [100, 200]]);
+        });
+
     await pluginTest('a chunk that comes twice is reported once', [{}], {},
         async ({ mock, player, seen, text }) => {
             await player.load(text);
@@ -715,6 +788,18 @@ export async function pluginTests() {
             assert.deepEqual([s.ladder_kbps, s.chunks, s.chunk_s], [[100, 200, 400], 9, 4]);
         });
 
+    const parts = [{ id: 'a' }, { id: 'ad', chunks: 5, kbps: [200, 900] }, { id: 'b' }];
+    await pluginTest('live with several periods: the session of the first one is closed, and the viewer begins in another', parts, {},
+        async ({ mock, player, text }) => {
+            await player.load(text);
+            for (let i = 4; i < 6; i++) await player.chunk(i, { period: 2, startTime: 60 + 4 * i });
+            await until(() => mock.requests.some(q => q.method === 'DELETE'), 'the session to be closed');
+            const [a, b] = mock.sessions.keys();
+            assert.deepEqual(mock.requests.filter(q => q.method === 'DELETE').map(q => q.path), [`/v1/sessions/${a}`]);
+            assert.equal(mock.sessions.size, 2);
+            assert.equal(mock.sessions.get(b).continues, undefined);
+        }, { live: true });
+
     await pluginTest('live: counts from the chunk where it came in', [{ chunks: 1 }], {},
         async ({ mock, player, seen, text }) => {
             await player.load(text);
@@ -744,6 +829,30 @@ export async function pluginTests() {
             await player.load(manifest(player.periods)); // another source
             assert.equal([...mock.sessions.values()][1].chunks, 400);
         }, { live: true });
+
+    await test('plugin: the page closes the session when it goes away, and keeps no player that was destroyed', async () => {
+        const page = new EventTarget(), waiting = new Set();
+        globalThis.addEventListener = (name, fn) => { waiting.add(fn); page.addEventListener(name, fn); };
+        globalThis.removeEventListener = (name, fn) => { waiting.delete(fn); page.removeEventListener(name, fn); };
+        const s = await setting([{}]);
+        try {
+            assert.equal(waiting.size, 0);
+            await s.player.load(s.text);
+            assert.equal(waiting.size, 1);
+            page.dispatchEvent(new Event('pagehide'));
+            await until(() => s.mock.requests.at(-1).method === 'DELETE', 'the session to be closed');
+            await s.player.load(s.text);
+            s.player.trigger('streamTeardownComplete');
+            assert.equal(waiting.size, 0);
+            await s.player.load(s.text);
+            s.abrd.detach();
+            assert.equal(waiting.size, 0);
+        } finally {
+            await s.close();
+            delete globalThis.addEventListener;
+            delete globalThis.removeEventListener;
+        }
+    });
 
     await pluginTest('detach leaves the player as it was', [{}], {},
         async ({ mock, player, abrd, seen, text }) => {

@@ -140,6 +140,7 @@ export class Core {
     #by;                // who chose the current chunk; null: the source has had none
     #arrivedS = NaN;    // when the manifest arrived
     #askedS = NaN;      // when the source's first chunk was requested; NaN after its arrival
+    #start = null;      // outcome of the source's first chunk; null: it has not arrived
     #stall = new StallClock();
     #asking = null;     // AbortController of the current request
     #watching = null;   // AbortController of the watch over the current chunk
@@ -149,7 +150,8 @@ export class Core {
     #trouble = '';      // current problem with the daemon
     #observed = false;  // the player keeps its own rules
     #reports = Promise.resolve(); // observed: the requests so far
-    #switches = [];     // called when that changes
+    #switches = [];     // called when #observed changes
+    #hidden = () => guard(() => this.#leave()); // called when the page goes away
 
     /**
      * @param {Options} options
@@ -169,8 +171,6 @@ export class Core {
         this.#sound = sound;
         this.#link = options?.link ?? [];
         if (onDecision) this.#on('decision', onDecision);
-        if (globalThis.addEventListener)
-            this.tie(globalThis, 'addEventListener', 'removeEventListener', 'pagehide', () => this.#leave());
     }
 
     /** The handle that attach() returns; `more`: members of the adapter. */
@@ -260,7 +260,7 @@ export class Core {
     /** A manifest has arrived; the startup time counts from here. */
     source() {
         this.#refused = false;
-        this.#by = null;
+        this.#by = this.#start = null;
         this.#arrivedS = now();
         this.#askedS = NaN;
         this.#stall = new StallClock();
@@ -270,17 +270,19 @@ export class Core {
 
     /** Starts another ladder, or none. */
     enter(track) {
+        this.#leave(); // the session of another period
         this.#track = track;
         this.#origin = NaN;
         this.#nextChunk = 0;
+        // only while a source plays: the page must not keep a player that was destroyed
+        globalThis[track ? 'addEventListener' : 'removeEventListener']?.('pagehide', this.#hidden);
         this.reopen();
-        this.#unsent = null;
     }
 
     /** The ladder was corrected: its session begins again. */
     reopen() {
         this.#watching?.abort();
-        this.#session = this.#decision = null;
+        this.#session = this.#decision = this.#unsent = null;
         this.#history = [];
         this.#setState({ session: null });
     }
@@ -399,6 +401,7 @@ export class Core {
         this.#askedS = NaN;
         const outcome = { chunk, level, bytes, download_s: Math.max(download_s || 0, 1e-4),
             rebuffer_s: start_s >= 0 ? Math.max(start_s, download_s || 0) : this.#stall.take(now()) };
+        if (start_s >= 0) this.#start = outcome;
         this.#emit('chunk', { ...outcome, kbps, buffer_s, by: this.#by });
         const { other_kbps, bytes: all } = this.#beside(chunk), heard = all - this.#soundBefore;
         if (heard >= 0) outcome.other_bytes = heard;
@@ -506,9 +509,10 @@ export class Core {
         this.#turn = ++turn;
         if (this.#outage.turn >= before) return;
         if (!this.#asking || this.#asking.signal.aborted) this.#asking = new AbortController();
-        const { signal } = this.#asking;
+        const { signal } = this.#asking, track = this.#track;
+        // once the next period has begun, a report would go to the session of that one
         this.#reports = this.#reports.then(() =>
-            !signal.aborted && this.#run(chunk, buffer, last, signal, Infinity));
+            !signal.aborted && track === this.#track && this.#run(chunk, buffer, last, signal, Infinity));
     }
 
     /** Sends the request after `ready`; never fails. */
@@ -610,8 +614,9 @@ export class Core {
                 explore,
                 ...this.#nextOf(0),
                 ...this.#cap(),
-                // a source that has had chunks: another period, another ladder, or the daemon has lost the session
-                ...(this.#by && { continues: true, buffer_s }),
+                // a source that has had chunks: another period, another ladder, or the daemon has lost the session;
+                // but the wait for its first chunk is a start, which `last` still reports
+                ...(this.#start && last !== this.#start && { continues: true, buffer_s }),
                 ...linkOf(this.#link.slice(0, last ? -1 : 8)), // that of `last` is sent with it
             }, signal);
         } catch (e) {
