@@ -326,7 +326,7 @@ struct video *hls_read_video(const char *text, size_t len, const char *name,
                              const struct video_cfg *cfg, struct err *e)
 {
     (void)len;
-    struct segments list = {.name = name, .sound = true};
+    struct segments list = {.name = name, .sound = true, .most = cfg->segments};
     struct video *v = NULL;
     struct master *m = calloc(1, sizeof *m);
     struct lines *l = calloc(1, sizeof *l);

@@ -906,7 +906,7 @@ static int read_document(struct mpd *m, struct segments *out, const struct mpd_n
         } else if (!out->levels) {
             rc = read_period(m, out, root, period, &span, e);
         } else {
-            struct segments more = {.name = m->name};
+            struct segments more = {.name = m->name, .most = out->most};
             rc = read_period(m, &more, root, period, &span, e);
             if (!rc) rc = segments_append(out, &more, e);
             segments_free(&more);
@@ -927,7 +927,7 @@ struct video *mpd_read_video(const char *text, size_t len, const char *name,
     if (!root) return NULL;
     struct video *v = NULL;
     struct mpd m = {.name = name, .source = source, .cfg = cfg};
-    struct segments list = {.name = name};
+    struct segments list = {.name = name, .most = cfg->segments};
     if (!read_document(&m, &list, root, e)) v = segments_video(&list, source, e);
 
     segments_free(&list);

@@ -93,6 +93,9 @@ static int keep_url(size_t *out, struct segments *s, const char *url, size_t bef
     size_t n = strlen(url) + 1;
     *out = before;
     if (s->text_len && !strcmp(s->text + before, url)) return 0;
+    if (s->most && s->text_len + n > (size_t)s->most * SEGMENTS_URL_MEAN)
+        return text_refuse(s->name, 0, ERR_RANGE, e, "more than %zu bytes of URLs",
+                           (size_t)s->most * SEGMENTS_URL_MEAN);
     if (s->text_len + n > s->text_cap) {
         size_t cap = 2 * (s->text_len + n) + 256;
         char *more = realloc(s->text, cap);
@@ -120,9 +123,10 @@ int segments_add(struct segments *s, int level, double duration_s, int64_t bytes
                  const char *url, struct err *e)
 {
     struct segments_level *l = &s->level[level];
-    if (l->n == VIDEO_CHUNKS_MAX)
+    bool full = s->most && s->n == s->most;
+    if (full || l->n == VIDEO_CHUNKS_MAX)
         return text_refuse(s->name, 0, ERR_RANGE, e, "more than %d segments",
-                           VIDEO_CHUNKS_MAX);
+                           full ? s->most : VIDEO_CHUNKS_MAX);
     if (l->n == l->cap) {
         int cap = l->cap ? 2 * l->cap : 64;
         struct segment *more = realloc(l->at, (size_t)cap * sizeof *more);
@@ -134,8 +138,10 @@ int segments_add(struct segments *s, int level, double duration_s, int64_t bytes
     *one = (struct segment){
         .duration_s = duration_s, .bytes = bytes, .from = -1, .points = -1.0F};
     int rc = keep_url(&one->url, s, url, l->n ? one[-1].url : 0, e);
-    if (!rc) l->n++;
-    return rc;
+    if (rc) return rc;
+    l->n++;
+    s->n++;
+    return 0;
 }
 
 void segments_begins(struct segments *s, int level, int64_t from)

@@ -8,8 +8,11 @@
  * (cli/fetch.h). URLs are those of the manifest, joined with its base URLs (segments_join). They are relative
  * to the manifest.
  *
+ * Limits: VIDEO_CHUNKS_MAX segments of a level. With `most`, that many of all levels together, and URLs
+ * of SEGMENTS_URL_MEAN bytes each on average.
+ *
  * Errors: ERR_ABSENT (some of the files are missing), ERR_INVALID (levels that are not aligned),
- * ERR_RANGE, ERR_MEMORY, those of the source and of video_new.
+ * ERR_RANGE (also a limit), ERR_MEMORY, those of the source and of video_new.
  * Threads: not shared. */
 #ifndef ABR_SEGMENTS_H
 #define ABR_SEGMENTS_H
@@ -19,6 +22,7 @@
 #include <stdbool.h>
 
 #define SEGMENTS_URL 2048 /* bytes, its end included */
+#define SEGMENTS_URL_MEAN 256
 
 struct segments;
 
@@ -66,8 +70,9 @@ struct segments_level {
 struct segments {
     const char *name;    /* of the manifest, for messages; borrowed */
     int levels, periods; /* periods: that were appended */
-    bool live;           /* more segments will follow */
-    bool sound;          /* the bitrates of the levels contain the sound */
+    int most, n; /* segments of all levels: the limit (0: none), and those added */
+    bool live;   /* more segments will follow */
+    bool sound;  /* the bitrates of the levels contain the sound */
     struct segments_level level[VIEW_LEVELS];
     char *text; /* URLs, one after the other, owned */
     size_t text_len, text_cap;

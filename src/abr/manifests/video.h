@@ -74,6 +74,7 @@ struct video_cfg {
     double chunk_s;
     int chunks; /* keep this many from the first on */
     int set; /* of MPD and HLS: the set of video that is read, from 0 on; ERR_ABSENT: there is none */
+    int segments; /* of MPD and HLS: the most of all levels together; more are ERR_RANGE; 0: no limit */
     int period; /* of an MPD: the Period that is read, from 1 on; 0: all, one after the other */
     /* The length of a live MPD may be unknown: then it has two chunks, whose names mean nothing. */
     bool any_length;

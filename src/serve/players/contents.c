@@ -84,6 +84,8 @@ void contents_free(struct contents *c)
 static const int64_t UNKNOWN = 1; /* byte */
 
 struct reading {
+enum { SETS_TRIED = 16 }; /* of a Period; the manifest is parsed anew for each */
+
     struct contents *contents;
     const struct contents_manifest *manifest;
     const struct segments_source *files; /* NULL: none */
@@ -162,8 +164,6 @@ static int note_segments(void *self, const struct segments *s, struct err *e)
     struct reading *r = self;
     const int chunks = s->level[0].n;
     size_t all = (size_t)chunks * (size_t)s->levels;
-    if (all > CONTENTS_SIZES)
-        return err_set(e, ERR_RANGE, "more than %d segments", CONTENTS_SIZES);
     r->one->at = malloc((all + 1) * sizeof *r->one->at);
     r->duration_s = malloc(((size_t)chunks + 1) * sizeof *r->duration_s);
     if (!r->one->at || !r->duration_s)
@@ -205,7 +205,8 @@ static struct content *content_read(struct reading *r, int set, int period, stru
                                      .read = read_file,
                                      .found = found_file,
                                      .listed = note_segments};
-    const struct video_cfg cfg = {.set = set, .period = period, .any_length = true};
+    const struct video_cfg cfg = {
+        .set = set, .period = period, .segments = CONTENTS_SIZES, .any_length = true};
     r->one = calloc(1, sizeof *r->one);
     if (!r->one) {
         err_set(e, ERR_MEMORY, "no memory for a manifest");
@@ -228,7 +229,7 @@ static struct content *content_read(struct reading *r, int set, int period, stru
 /* Adds the sets of one Period, or of all. What cannot be read is left out; e: the first reason. */
 static void read_sets(struct place *p, struct reading *r, int period, struct err *e)
 {
-    for (int set = 0; p->n < CONTENTS_SETS; set++) {
+    for (int set = 0; p->n < CONTENTS_SETS && set < SETS_TRIED; set++) {
         struct err why = {0};
         struct content *one = content_read(r, set, period, &why);
         if (one) p->one[p->n++] = one;

@@ -45,7 +45,7 @@ void manifests_refuse(const struct log *log, const char *path, const struct err 
 bool manifests_takes(const struct contents_manifest *one)
 {
     return one->n > INLINE_BYTES || hls_kind(one->text) == HLS_MULTIVARIANT ||
-           strstr(one->text, "SegmentBase");
+           strstr(one->text, "SegmentBase") || strstr(one->text, "SegmentTimeline");
 }
 
 static void task_free(struct task *t)

@@ -1,4 +1,4 @@
-/* manifests.h - reads manifests that refer to other files, on a thread of its own.
+/* manifests.h - reads manifests that refer to other files, or may be long, on a thread of its own.
  *
  * The sizes of HLS are in its media playlists, those of SegmentBase in index boxes. They are requested
  * from the manifest's origin, one after the other, and the whole goes to contents.h. This happens once,
@@ -26,7 +26,8 @@ struct manifests *manifests_new(struct origin *o, struct contents *c,
                                 const struct log *log, struct err *e);
 void manifests_free(struct manifests *m);
 
-/* Does it refer to files that must be read, or is it so long that a worker should not parse it? */
+/* Does it refer to files that must be read, or may it take so long that a worker should not parse it? A
+ * SegmentTimeline of a few bytes can stand for many segments. */
 bool manifests_takes(const struct contents_manifest *one);
 /* Reads it later, unless it is known or waits already. Copies it. */
 void manifests_add(struct manifests *m, const struct contents_manifest *one);

@@ -125,6 +125,18 @@ TEST(timeline)
     video_free(v);
 }
 
+TEST(segments_of_all_levels_are_limited)
+{
+    const char *text =
+        mpd(LAST_10S, "<SegmentTemplate media=\"$Number$\" duration=\"4\"/>" TWO);
+    struct err e = {0};
+    struct video_cfg cfg = {.segments = 6};
+    video_free(read(text, &cfg));
+    cfg.segments = 5;
+    ck_assert_ptr_null(video_parse(text, strlen(text), "m.mpd", dir, &cfg, &e));
+    ck_assert(e.code == ERR_RANGE && strstr(e.detail, "more than 5 segments"));
+}
+
 TEST(inheritance)
 {
     /* the inner template overrides attributes of the outer one, one by one */
@@ -663,7 +675,8 @@ TEST(memory_is_refused_at_every_allocation)
 }
 
 SUITE_SET_UP(abr_manifests_mpd, 0, set_up, NULL, fixed_duration_without_files,
-             rounded_total_is_no_extra_segment, timeline, inheritance,
+             rounded_total_is_no_extra_segment, timeline,
+             segments_of_all_levels_are_limited, inheritance,
              each_representation_has_times_of_its_own, live_needs_a_number_of_chunks,
              sizes_from_files, only_files_inside_the_folder_count, lists_of_segments,
              index_boxes, periods_have_their_part_of_an_index, periods_follow_each_other,

@@ -224,6 +224,28 @@ TEST(more_levels_than_a_ladder_has)
     segments_free(&s);
 }
 
+/* Of all levels together. */
+TEST(a_list_has_a_limit)
+{
+    struct err e = {0};
+    struct segments s = two(2, 0);
+    s.most = 5;
+    ck_assert_int_eq(segments_add(&s, 0, 4.0, -1, "x", &e), 0);
+    ck_assert_int_eq(segments_add(&s, 1, 4.0, -1, "x", &e), ERR_RANGE);
+    ck_assert_ptr_nonnull(strstr(e.detail, "more than 5 segments"));
+    segments_free(&s);
+
+    char url[2 * SEGMENTS_URL_MEAN] = "";
+    memset(url, 'x', sizeof url - 1);
+    s = (struct segments){.name = "m", .most = 2};
+    e = (struct err){0};
+    ck_assert_int_eq(segments_level(&s, "hi", 2000, NULL), 0);
+    ck_assert_int_eq(segments_add(&s, 0, 4.0, -1, url, &e), 0);
+    ck_assert_int_eq(segments_add(&s, 0, 4.0, -1, "y", &e), ERR_RANGE);
+    ck_assert_ptr_nonnull(strstr(e.detail, "more than 512 bytes of URLs"));
+    segments_free(&s);
+}
+
 SUITE(abr_manifests_segments, sizes_are_asked_for_where_they_are_unknown,
       levels_must_be_aligned, urls_are_joined, urls_are_joined_as_the_standard_shows,
-      quality_of_periods, more_levels_than_a_ladder_has);
+      quality_of_periods, more_levels_than_a_ladder_has, a_list_has_a_limit);

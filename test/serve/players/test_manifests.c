@@ -167,6 +167,7 @@ TEST(which_are_read_here)
     } t[] = {{"<MPD><SegmentBase/></MPD>", true},
              {"<MPD><SegmentTemplate/></MPD>", false},
              {MASTER, true},
+             {"<MPD><SegmentTemplate><SegmentTimeline/></SegmentTemplate></MPD>", true},
              {"#EXTM3U\n#EXTINF:4,\n1.ts\n", false}};
     for (size_t i = 0; i < sizeof t / sizeof *t; i++) {
         const struct contents_manifest one = {"p", "u", t[i].text, strlen(t[i].text)};
