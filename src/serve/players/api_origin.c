@@ -166,6 +166,7 @@ struct manifest {
     struct reply_stream inner;
     struct api *api;
     uint64_t from, network; /* of the client (service_worker_from) */
+    struct addr who;        /* all 0: not limited (contents.h) */
     struct caps caps;
     bool hls;
     bool over; /* too long, or no memory: nothing is learned */
@@ -201,7 +202,7 @@ static void learn(struct manifest *m)
         return;
     }
     m->text[m->n] = '\0';
-    const struct contents_manifest one = {m->path, m->url, m->text, m->n};
+    const struct contents_manifest one = {m->path, m->url, m->text, m->n, m->who};
     if (m->hls && hls_kind(m->text) != HLS_MULTIVARIANT) return;
     if (manifests_takes(&one))
         manifests_add(players->manifests, &one);
@@ -383,6 +384,7 @@ static void read_manifest(struct reply *r, struct api *a, const struct http_requ
     admit_client(&client, a->shared->admit, q);
     m->from = admit_number(&client, a->shared->secret);
     m->network = admit_network(&client, a->shared->secret);
+    if (client.limited) m->who = addr_subscriber(&client.addr);
     m->inner = r->stream;
     m->api = a;
     m->hls = hls;

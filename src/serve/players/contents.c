@@ -31,6 +31,7 @@ struct place {
     char path[CONTENTS_PATH]; /* "": free */
     uint32_t crc;             /* of the manifest */
     uint64_t used;
+    struct addr who;                    /* whose share it counts in; all 0: nobody's */
     int n;                              /* 0: cannot be parsed */
     struct content *one[CONTENTS_SETS]; /* (n) a ladder each */
 };
@@ -83,9 +84,9 @@ void contents_free(struct contents *c)
 
 static const int64_t UNKNOWN = 1; /* byte */
 
-struct reading {
 enum { SETS_TRIED = 16 }; /* of a Period; the manifest is parsed anew for each */
 
+struct reading {
     struct contents *contents;
     const struct contents_manifest *manifest;
     const struct segments_source *files; /* NULL: none */
@@ -265,12 +266,22 @@ static struct place *contents_find(struct contents *c, const char *path)
     return NULL;
 }
 
-static struct place *contents_oldest(struct contents *c)
+/* The place for a new manifest: the least recently used one, or that of `who` if it has its share. The
+ * lock is held. */
+static struct place *contents_oldest(struct contents *c, const struct addr *who)
 {
-    struct place *p = &c->at[0];
-    for (int i = 1; i < c->n; i++)
-        if (c->at[i].used < p->used) p = &c->at[i];
-    return p;
+    static const struct addr nobody;
+    struct place *oldest = &c->at[0], *own = NULL;
+    int n = 0;
+    for (int i = 0; i < c->n; i++) {
+        struct place *p = &c->at[i];
+        if (p->used < oldest->used) oldest = p;
+        if (!addr_equal(&p->who, who)) continue;
+        if (!own || p->used < own->used) own = p;
+        n++;
+    }
+    bool full = own && 4 * n >= c->n && !addr_equal(who, &nobody);
+    return full ? own : oldest;
 }
 
 /* The lock is held. Takes the contents out of the place; the caller frees those returned. */
@@ -323,7 +334,10 @@ int contents_learn(struct contents *c, const struct contents_manifest *m,
     struct content *old[CONTENTS_SETS];
     pthread_mutex_lock(&c->lock);
     struct place *p = contents_find(c, m->path);
-    if (!p) p = contents_oldest(c);
+    if (!p) {
+        p = contents_oldest(c, &m->who);
+        p->who = m->who;
+    }
     int n_old = place_release(old, p);
     snprintf(p->path, sizeof p->path, "%s", m->path);
     p->crc = crc;

@@ -12,8 +12,9 @@
  * Among those, the first of these decides: it names the file; it has a level of the file's bitrate; it
  * has the ladder of the player's session; it was used last.
  *
- * Bounds: CONTENTS_MANIFEST bytes a manifest, CONTENTS_SIZES chunks times levels, n manifests. A new one
- * replaces the least recently used.
+ * Bounds: CONTENTS_MANIFEST bytes a manifest, CONTENTS_SIZES chunks times levels (segments.h), n manifests.
+ * A new one replaces the least recently used. A client has at most a quarter of the places: a further
+ * manifest replaces one that the same client was the first to ask for.
  *
  * Ownership: a content is shared: pair contents_get and contents_of with contents_put. Threads: locked
  * inside (one leaf mutex, not held while a manifest is parsed). */
@@ -23,6 +24,7 @@
 #include "abr/manifests/segments.h"
 #include "abr/manifests/video.h"
 #include "base/err.h"
+#include "serve/access/addr.h"
 #include "serve/players/origins.h"
 
 #include <stdbool.h>
@@ -47,6 +49,7 @@ struct contents_manifest {
     const char *url;  /* at which it was found */
     const char *text; /* (n) bytes and a NUL */
     size_t n;
+    struct addr who; /* the subscriber that asked for it; all 0: not counted */
 };
 
 /* It was read before, or could not be parsed before. */

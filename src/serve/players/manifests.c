@@ -19,6 +19,7 @@ static const size_t FIRST_BYTES = (size_t)16 << 10;
 struct task {
     char *path, *url, *text;
     size_t n;
+    struct addr who;
 };
 
 struct manifests {
@@ -206,7 +207,7 @@ static bool files_found(void *self, char url[SEGMENTS_URL])
 static bool manifests_read(struct manifests *m, const struct task *t, struct err *e)
 {
     struct files f = {.m = m, .task = t};
-    const struct contents_manifest one = {t->path, t->url, t->text, t->n};
+    const struct contents_manifest one = {t->path, t->url, t->text, t->n, t->who};
     const struct segments_source source = {
         .self = &f, .read = files_read, .found = files_found};
     return contents_learn(m->contents, &one, &source, e) >= 0;
@@ -241,7 +242,8 @@ static void *manifests_run(void *ctx)
 void manifests_add(struct manifests *m, const struct contents_manifest *one)
 {
     if (contents_known(m->contents, one)) return;
-    struct task t = {strdup(one->path), strdup(one->url), malloc(one->n + 1), one->n};
+    struct task t = {strdup(one->path), strdup(one->url), malloc(one->n + 1), one->n,
+                     one->who};
     bool taken = t.path && t.url && t.text;
     if (taken) memcpy(t.text, one->text, one->n + 1);
     pthread_mutex_lock(&m->lock);

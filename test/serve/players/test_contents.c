@@ -46,13 +46,18 @@ static const char *mpd(const char *media, int start, int chunks, int top)
     return text;
 }
 
-static int learn(const char *path, const char *text)
+static int learn_for(const char *path, const char *text, struct addr who)
 {
     char url[1024];
     if (!origins_url(url, sizeof url, &names, path)) strcpy(url, "http://else/m");
-    const struct contents_manifest m = {path, url, text, strlen(text)};
+    const struct contents_manifest m = {path, url, text, strlen(text), who};
     e = (struct err){0};
     return contents_learn(c, &m, NULL, &e);
+}
+
+static int learn(const char *path, const char *text)
+{
+    return learn_for(path, text, (struct addr){0});
 }
 
 /* The number of the chunk that a file holds. */
@@ -275,9 +280,73 @@ TEST(the_one_that_nobody_uses_goes)
     ck_assert_int_eq(top_of("b/1", 300), 2000);
 }
 
+/* How many manifests a/<name>0/m.mpd, a/<name>1/m.mpd, ... are known. */
+static int known_of(const char *name)
+{
+    int n = 0;
+    for (int i = 0; i < 20; i++) {
+        char path[32];
+        snprintf(path, sizeof path, "a/%s%d/m.mpd", name, i);
+        struct content *one = contents_of(c, path);
+        n += one != NULL;
+        contents_put(c, one);
+    }
+    return n;
+}
+
+TEST(a_client_has_a_quarter_of_the_places)
+{
+    struct addr one, other;
+    ck_assert(addr_parse(&one, "192.0.2.1", 9) && addr_parse(&other, "192.0.2.2", 9));
+    contents_free(c);
+    c = contents_new(8, &names, &e);
+    const struct {
+        const char *name;
+        int asks, known;
+        struct addr who;
+    } t[] = {{"other", 2, 2, other}, {"one", 20, 2, one}, {"local", 4, 4, {{0}}}};
+    for (size_t k = 0; k < sizeof t / sizeof *t; k++)
+        for (int i = 0; i < t[k].asks; i++) {
+            char path[32];
+            snprintf(path, sizeof path, "a/%s%d/m.mpd", t[k].name, i);
+            ck_assert_int_eq(learn_for(path, mpd("$Number$", 1, 3, 1000), t[k].who), 0);
+        }
+    for (size_t k = 0; k < sizeof t / sizeof *t; k++)
+        ck_assert_int_eq(known_of(t[k].name), t[k].known);
+    struct content *last = contents_of(c, "a/one19/m.mpd");
+    ck_assert_ptr_nonnull(last);
+    contents_put(c, last);
+}
+
+/* Each set parses the manifest anew. */
+TEST(sets_without_a_ladder_are_tried_up_to_a_limit)
+{
+    for (int empty = 14; empty <= 15; empty++) {
+        char text[8192],
+            *to = stpcpy(text, "<MPD mediaPresentationDuration=\"PT6S\"><Period>");
+        for (int i = 0; i <= empty + 1; i++) {
+            to += sprintf(to,
+                          "<AdaptationSet contentType=\"video\"><SegmentTemplate "
+                          "media=\"%d-$Bandwidth$-$Number$\" duration=\"2\"/>"
+                          "<Representation bandwidth=\"300000\"/>",
+                          i);
+            if (i == 0 || i == empty + 1)
+                to += sprintf(to, "<Representation bandwidth=\"%d000\"/>", 1000 + i);
+            to = stpcpy(to, "</AdaptationSet>");
+        }
+        strcpy(to, "</Period></MPD>");
+        ck_assert_int_eq(learn("a/m.mpd", text), 0);
+        char last[64];
+        snprintf(last, sizeof last, "a/%d-300000-1", empty + 1);
+        ck_assert_int_eq(top_of(last, 300) == 1000 + empty + 1, empty == 14);
+    }
+}
+
 SUITE_SET_UP(serve_players_contents, 0, setup, teardown,
              a_manifest_tells_ladder_and_names, which_of_several,
              of_those_that_fit_it_is_what_the_player_plays, what_changes_is_read_again,
              what_is_not_understood_is_told_once, names_that_tell_nothing,
              a_ladder_for_each_set_and_period, a_part_of_a_file_is_a_chunk,
-             a_live_manifest_has_a_ladder, the_one_that_nobody_uses_goes);
+             a_live_manifest_has_a_ladder, the_one_that_nobody_uses_goes,
+             a_client_has_a_quarter_of_the_places,
+             sets_without_a_ladder_are_tried_up_to_a_limit);

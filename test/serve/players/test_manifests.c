@@ -92,7 +92,8 @@ static void add(const char *path, const char *text)
 {
     char url[256];
     ck_assert(origins_url(url, sizeof url, origin_names(o), path));
-    const struct contents_manifest one = {path, url, text, strlen(text)};
+    const struct contents_manifest one = {
+        .path = path, .url = url, .text = text, .n = strlen(text)};
     ck_assert(manifests_takes(&one));
     manifests_add(m, &one);
 }
@@ -166,11 +167,12 @@ TEST(which_are_read_here)
         bool takes;
     } t[] = {{"<MPD><SegmentBase/></MPD>", true},
              {"<MPD><SegmentTemplate/></MPD>", false},
-             {MASTER, true},
              {"<MPD><SegmentTemplate><SegmentTimeline/></SegmentTemplate></MPD>", true},
+             {MASTER, true},
              {"#EXTM3U\n#EXTINF:4,\n1.ts\n", false}};
     for (size_t i = 0; i < sizeof t / sizeof *t; i++) {
-        const struct contents_manifest one = {"p", "u", t[i].text, strlen(t[i].text)};
+        const struct contents_manifest one = {
+            .path = "p", .url = "u", .text = t[i].text, .n = strlen(t[i].text)};
         ck_assert_int_eq(manifests_takes(&one), t[i].takes);
     }
 }
