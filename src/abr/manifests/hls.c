@@ -20,9 +20,16 @@ struct lines {
     char line[LINE_LEN];
 };
 
+/* The playlist without a byte order mark. RFC 8216 forbids the mark, and it occurs. */
+static const char *hls_begin(const char *text)
+{
+    return strncmp(text, "\xef\xbb\xbf", 3) ? text : text + 3;
+}
+
 /* 1: there is a line, 0: the end, < 0: refused. */
 static int next_line(struct lines *l, struct err *e)
 {
+    if (!l->number) l->at = hls_begin(l->at);
     while (*l->at) {
         size_t len = strcspn(l->at, "\n");
         const char *from = l->from = l->at;
@@ -159,11 +166,13 @@ struct master {
     char family[SETS_MAX][FAMILY];
 };
 
-/* The codec of the picture without its profile, and the VIDEO-RANGE; "": no codec is stated. */
+/* The codec of the picture without its profile, and the VIDEO-RANGE; "": no codec of a picture is
+ * stated. */
 static void family_of(char out[FAMILY], const char *codecs, const char *range)
 {
-    static const char *const others[] = {"mp4a", "ac-3", "ec-3", "opus", "Opus", "fLaC",
-                                         "alac", "dts",  "stpp", "wvtt", "mp3"};
+    static const char *const others[] = {"mp4a", "ac-3", "ec-3", "ac-4", "mha",
+                                         "mhm",  "opus", "Opus", "fLaC", "alac",
+                                         "dts",  "stpp", "wvtt", "mp3"};
     static const struct {
         const char *begin, *name;
     } same[] = {{"avc", "avc"}, {"hvc", "hevc"}, {"hev", "hevc"}, {"dvh", "dvh"}};
@@ -216,12 +225,11 @@ static int read_stream_inf(struct variant *v, struct master *m, const struct lin
     if (!rc && v->peak_kbps <= 0.0)
         rc = text_refuse(l->name, l->number, ERR_INVALID, e,
                          "EXT-X-STREAM-INF without BANDWIDTH");
-    bool codecs = attribute(v->codecs, sizeof v->codecs, list, "CODECS");
+    (void)attribute(v->codecs, sizeof v->codecs, list, "CODECS");
     bool resolution = attribute(v->resolution, sizeof v->resolution, list, "RESOLUTION");
-    v->picture =
-        !codecs || !after(v->codecs, "mp4a.") || strchr(v->codecs, ',') || resolution;
     if (!attribute(range, sizeof range, list, "VIDEO-RANGE")) range[0] = '\0';
     family_of(family, v->codecs, range);
+    v->picture = !v->codecs[0] || family[0] || resolution;
     if (v->picture) v->set = set_of(m, family);
     return rc;
 }
@@ -395,7 +403,7 @@ struct video *hls_ladder(const char *text, const char *name, double chunk_s,
 
 enum hls_kind hls_kind(const char *text)
 {
-    text += !strncmp(text, "\xef\xbb\xbf", 3) ? 3 : 0;
+    text = hls_begin(text);
     if (strncmp(text + strspn(text, VIDEO_BLANKS), "#EXTM3U", 7) != 0) return HLS_NONE;
     for (const char *at = text; *at; at += strcspn(at, "\n"), at += *at == '\n') {
         if (after(at, "#EXT-X-STREAM-INF:")) return HLS_MULTIVARIANT;
@@ -570,7 +578,7 @@ static const struct hls_block *hls_first(const struct hls_writer *w)
 static void hls_put_playlist(struct hls_writer *w, const char *text, size_t len)
 {
     const struct hls_block *first = hls_first(w);
-    const char *at = text;
+    const char *at = hls_begin(text);
     for (int i = 0; i < w->n_blocks; i++) {
         const struct hls_block *b = &w->blocks[i];
         hls_put_lines(w, at, b->from);

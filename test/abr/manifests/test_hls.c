@@ -343,6 +343,54 @@ TEST(variants_within_caps_and_in_order)
         ck_assert_str_eq(offered(all, t[i].offer), t[i].want);
 }
 
+/* A variant with sound alone is no level, and a cap leaves one with a picture. */
+TEST(sound_alone_is_no_level)
+{
+    static const char *const codecs[] = {"mp4a.40.2",      "mp4a",           "ec-3",
+                                         "ac-3",           "Opus",           "fLaC",
+                                         "mp4a.40.2,wvtt", "ec-3,mp4a.40.2", "mhm1.0x0d"};
+    for (size_t i = 0; i < sizeof codecs / sizeof *codecs; i++) {
+        char sound[256], all[1024], want[1024];
+        struct err e = {0};
+        snprintf(sound, sizeof sound,
+                 "#EXT-X-STREAM-INF:BANDWIDTH=64000,CODECS=\"%s\"\nsound.m3u8\n",
+                 codecs[i]);
+        snprintf(all, sizeof all, "%s%s%s", HEAD V(2000, 1280x720, "avc1"), sound,
+                 V(500, 640x360, "avc1"));
+        snprintf(want, sizeof want, "%s%s%s", HEAD, sound, V(500, 640x360, "avc1"));
+        ck_assert_str_eq(offered(all, (struct hls_offer){.max_kbps = 100}), want);
+        struct video *v = hls_ladder(all, "m", 6, &e);
+        ck_assert_msg(v && v->levels == 2 && v->ladder_kbps[0] == 500, "%s: %s",
+                      codecs[i], e.detail);
+        video_free(v);
+    }
+    /* of these nothing says that there is no picture */
+    struct err e = {0};
+    struct video *v =
+        hls_ladder("#EXTM3U\n#EXT-X-STREAM-INF:BANDWIDTH=64000,CODECS=\"\"\na\n"
+                   "#EXT-X-STREAM-INF:BANDWIDTH=99000\nb\n",
+                   "m", 6, &e);
+    ck_assert_msg(v && v->levels == 2, "%s", e.detail);
+    video_free(v);
+}
+
+TEST(a_byte_order_mark_is_left_out)
+{
+    char self[] = "X";
+    struct hls_offer offer = {.self = self, .map = to_daemon};
+    ck_assert_str_eq(offered("\xef\xbb\xbf#EXTM3U\n#EXTINF:4,\n/d.ts\n", offer),
+                     "#EXTM3U\n#EXTINF:4,\nX/d.ts\n");
+    ck_assert_str_eq(
+        offered("\xef\xbb\xbf" HEAD V(2000, 1280x720, "avc1"), (struct hls_offer){0}),
+        HEAD V(2000, 1280x720, "avc1"));
+    tmpdir_put(dir, "lo/index.m3u8", "\xef\xbb\xbf#EXTM3U\n#EXTINF:4,\n1.ts\n");
+    tmpdir_put(dir, "hi/index.m3u8", "#EXTM3U\n#EXTINF:4,\n1.ts\n");
+    struct err e = {0};
+    struct video *v = read("\xef\xbb\xbf" MASTER, &e);
+    ck_assert_msg(v && v->levels == 2 && v->chunks == 1, "%s: %s", e.field, e.detail);
+    video_free(v);
+}
+
 TEST(addresses_are_those_of_the_caller)
 {
     char self[] = "X";
@@ -430,6 +478,7 @@ SUITE_SET_UP(abr_manifests_hls, 0, set_up, NULL, as_many_levels_as_a_view_has,
              ranges_and_files, heights_of_pictures, peaks_when_one_states_no_mean,
              files_beside_the_playlists, redundant_streams_are_one_level,
              segments_of_a_redirected_playlist, refusals, every_allocation_may_fail,
-             variants_within_caps_and_in_order, addresses_are_those_of_the_caller,
+             variants_within_caps_and_in_order, sound_alone_is_no_level,
+             a_byte_order_mark_is_left_out, addresses_are_those_of_the_caller,
              an_offer_is_refused_with_a_reason, memory_for_an_offer_may_fail,
              sets_are_codecs);
