@@ -628,9 +628,12 @@ static int read_list(struct mpd *m, struct segments *out, int level,
     int rc = mpd_read_times(m, c, "SegmentList", total_s, n, e);
     if (!rc && first && mpd_attribute(init, sizeof init, first, "sourceURL"))
         rc = read_init(out, level, s, init, e);
-    if (!rc && m->times.n != n)
+    /* the sound may last a little longer than the picture: a short rest is no segment */
+    struct mpd_times *t = &m->times;
+    if (!rc && t->n == n + 1 && t->duration[n] <= t->duration[n - 1] / 4) t->n = n;
+    if (!rc && t->n != n)
         rc = text_refuse(m->name, mpd_line(list), ERR_INVALID, e,
-                         "SegmentList has %d SegmentURLs for %d segments", n, m->times.n);
+                         "SegmentList has %d SegmentURLs for %d segments", n, t->n);
     for (const struct mpd_node *u = mpd_child(list, "SegmentURL"); u && !rc;
          u = mpd_named(u->next, "SegmentURL"), i++)
         rc = add_listed(out, level, s, u, duration_s(m, i), e);

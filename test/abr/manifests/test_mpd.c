@@ -264,6 +264,10 @@ TEST(lists_of_segments)
     ck_assert_int_eq(video_chunk(v, 1)[1], 77);
     video_free(v);
     refused(mpd(LAST_10S, set), 6, "2 SegmentURLs for 3 segments", ERR_INVALID);
+    /* the sound lasts longer */
+    v = read(mpd("mediaPresentationDuration=\"PT8.021S\"", set), NULL);
+    ck_assert(v->chunks == 2 && v->chunk_s == 4.0);
+    video_free(v);
     listed(lo, "lo", 500000, "mediaRange=\"9-1\"");
     refused(mpd("", lo), 7, "mediaRange '9-1'", ERR_INVALID);
 }
