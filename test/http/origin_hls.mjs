@@ -160,6 +160,20 @@ await test('the first variant is the level that would be decided, within the cap
     assert.ok(!asked.some(a => a.includes('abrd-')));
 });
 
+await test('no cache keeps a playlist, whose text is for one viewer', async () => {
+    const told = { ETag: '"v1"', 'Last-Modified': 'Sun, 01 Nov 2026 00:00:00 GMT', Expires: 'Sun, 01 Nov 2037 00:00:00 GMT',
+        'Accept-Ranges': 'bytes', 'Cache-Control': 'public, max-age=60' };
+    special['/film/cached.m3u8'] = (q, r) => { r.writeHead(200, { ...told, 'Content-Type': 'application/x-mpegURL' }); r.end(files['/film/m.m3u8']); };
+    special['/film/cached.mp4'] = (q, r) => { r.writeHead(200, told); r.end('x'); };
+    const headers = async (method, path) => {
+        const r = await d.call(method, `/o/far/film/${path}`);
+        return Object.keys(told).map(name => r.headers.get(name));
+    };
+    for (const method of ['GET', 'HEAD'])
+        assert.deepEqual(await headers(method, 'cached.m3u8'), [null, null, null, null, 'no-store'], method);
+    assert.deepEqual(await headers('GET', 'cached.mp4'), Object.values(told));
+});
+
 await test('addresses: absolute, from the root, of another origin and of nobody', async () => {
     special['/near/abs.m3u8'] = (q, r) => r.end(multivariant(k => [`${base}/near/${k}/x.m3u8`, `/near/${k}/x.m3u8`, `${base}/film/${k}/x.m3u8`, `https://else.example/${k}.m3u8`][k],
         { audio: `URI="/near/a.m3u8"` }));

@@ -396,6 +396,17 @@ static void read_manifest(struct reply *r, struct api *a, const struct http_requ
     if (hls) r->stream.length = -1;
 }
 
+/* The order of the levels is for this viewer, so no cache may keep it. What the origin says about its own
+ * text does not hold for the new one. */
+static void own_playlist(struct reply *r)
+{
+    static const char *const of_origin[] = {"ETag", "Last-Modified", "Expires",
+                                            "Accept-Ranges"};
+    for (size_t i = 0; i < sizeof of_origin / sizeof *of_origin; i++)
+        reply_constant(r, of_origin[i], "");
+    reply_constant(r, "Cache-Control", "no-store");
+}
+
 static void origin_answer(struct api *a, const struct http_request *q,
                           const struct route_params *p, struct reply *r)
 {
@@ -419,6 +430,7 @@ static void origin_answer(struct api *a, const struct http_request *q,
             read_manifest(r, a, q, t, kind == MANIFEST_HLS);
         else if (kind == MANIFEST_HLS)
             r->stream.length = -1;
+        if (kind == MANIFEST_HLS) own_playlist(r);
     } else {
         fail(r, route_param(p, "origin"), h);
     }
