@@ -138,8 +138,9 @@ static void allow_origin(struct reply *r, const char *origin)
     /* sendBeacon always sends credentials; the daemon uses no cookies */
     reply_header(r, "Access-Control-Allow-Credentials", "true");
     reply_constant(r, "Access-Control-Expose-Headers",
-                   "Location, ETag, Retry-After, X-Request-Id, CMSD-Dynamic, "
-                   "Abrd-Session, Abrd-Estimated, Abrd-Cmcd-Error");
+                   "Location, ETag, Retry-After, X-Request-Id, Accept-Ranges, "
+                   "Content-Range, CMSD-Dynamic, Abrd-Session, Abrd-Estimated, "
+                   "Abrd-Cmcd-Error");
     reply_header(r, "Timing-Allow-Origin", "%s", origin);
 }
 
@@ -159,8 +160,9 @@ static void preflight(const struct api *a, const struct http_request *q, struct 
     reply_header(r, "Allow", "%s", methods);
     reply_header(r, "Access-Control-Allow-Methods", "%s", methods);
     reply_constant(r, "Access-Control-Allow-Headers",
-                   "Authorization, Content-Type, If-None-Match, Last-Event-ID, "
-                   "X-Request-Id, CMCD-Object, CMCD-Request, CMCD-Session, CMCD-Status");
+                   "Authorization, Content-Type, Range, If-Range, If-None-Match, "
+                   "If-Modified-Since, Last-Event-ID, X-Request-Id, CMCD-Object, "
+                   "CMCD-Request, CMCD-Session, CMCD-Status");
     reply_header(r, "Access-Control-Max-Age", "600");
     if (http_header(q, "Access-Control-Request-Private-Network"))
         reply_header(r, "Access-Control-Allow-Private-Network", "true");

@@ -407,6 +407,19 @@ TEST(allowed_pages_may)
     ck_assert_str_eq(raw_header(&a, "Access-Control-Allow-Methods"),
                      "GET, HEAD, PUT, DELETE, OPTIONS");
     ck_assert_str_eq(raw_header(&a, "Access-Control-Allow-Private-Network"), "true");
+
+    /* what a player of segments sends and reads */
+    static const char *const sent[] = {", Range,", "If-Range,", "If-None-Match,",
+                                       "If-Modified-Since,", "CMCD-Object,"};
+    for (size_t i = 0; i < sizeof sent / sizeof *sent; i++)
+        ck_assert_msg(strstr(raw_header(&a, "Access-Control-Allow-Headers"), sent[i]) !=
+                          NULL,
+                      "%s", sent[i]);
+    static const char *const read[] = {"Accept-Ranges,", "Content-Range,", "ETag,"};
+    for (size_t i = 0; i < sizeof read / sizeof *read; i++)
+        ck_assert_msg(strstr(raw_header(&a, "Access-Control-Expose-Headers"), read[i]) !=
+                          NULL,
+                      "%s", read[i]);
 }
 
 TEST(missing_paths_and_methods)
