@@ -45,9 +45,14 @@ void api_demo_change(struct api *a, const struct http_request *q,
         reply_fail(r, 404, "", "this daemon has no demo");
         return;
     }
+    struct admit_client client;
+    admit_client(&client, a->shared->admit, q);
     media_put(r, players->media,
               &(struct media_question){.link = route_param(p, "link"),
                                        .viewer = route_param(p, "viewer"),
-                                       .file = route_param(p, "file")},
+                                       .file = route_param(p, "file"),
+                                       .held = client.limited ? players->viewing : NULL,
+                                       .who = client.addr,
+                                       .most = players->viewers_each},
               q->body, q->n_body);
 }

@@ -281,26 +281,48 @@ static struct viewer *viewer_find(struct media *m, const char *link, const char 
     return NULL;
 }
 
-/* A free place, else the one that has been idle longest, else NULL. The lock is held. */
-static struct viewer *viewer_place(struct media *m)
+static bool viewer_of(const struct viewer *v, const struct addr *who)
 {
-    struct viewer *oldest = NULL;
+    struct addr a = addr_subscriber(&v->who), b = addr_subscriber(who);
+    return v->link[0] && addr_equal(&a, &b);
+}
+
+/* Places of the address, also idle ones. The lock is held. */
+static int viewers_of(const struct media *m, const struct addr *who)
+{
+    int n = 0;
+    for (int i = 0; i < m->cfg.viewers; i++)
+        n += viewer_of(&m->viewer[i], who);
+    return n;
+}
+
+/* A free place, else an idle one, else NULL. An address that has its share gives up one of its own. Another
+ * one gets that of an address with more than its share, else the one idle longest. The lock is held. */
+static struct viewer *viewer_place(struct media *m, const struct media_question *q)
+{
+    struct viewer *place = NULL;
+    bool full = q->held && viewers_of(m, &q->who) >= q->most, place_over = false;
     for (int i = 0; i < m->cfg.viewers; i++) {
         struct viewer *v = &m->viewer[i];
         if (!v->link[0]) return v;
-        if (v->state.active == 0 && (!oldest || v->used_s < oldest->used_s)) oldest = v;
+        if (v->state.active > 0 || (full && !viewer_of(v, &q->who))) continue;
+        bool over = q->held && viewers_of(m, &v->who) > q->most;
+        bool older = place && over == place_over && v->used_s < place->used_s;
+        if (place && !older && over <= place_over) continue;
+        place = v;
+        place_over = over;
     }
-    if (oldest) {
-        trace_free(oldest->trace);
-        memset(oldest, 0, sizeof *oldest);
+    if (place) {
+        trace_free(place->trace);
+        memset(place, 0, sizeof *place);
     }
-    return oldest;
+    return place;
 }
 
 /* Gives the viewer a place if it has none. The trace is loaded without the lock. */
-static int viewer_admit(struct media *m, const char *link, const char *name,
-                        struct err *e)
+static int viewer_admit(struct media *m, const struct media_question *q, struct err *e)
 {
+    const char *link = q->link, *name = q->viewer;
     pthread_mutex_lock(&m->lock);
     bool known = viewer_find(m, link, name);
     pthread_mutex_unlock(&m->lock);
@@ -311,10 +333,11 @@ static int viewer_admit(struct media *m, const char *link, const char *name,
     if (rc) return rc;
 
     pthread_mutex_lock(&m->lock);
-    struct viewer *v = viewer_find(m, link, name) ? NULL : viewer_place(m);
+    struct viewer *v = viewer_find(m, link, name) ? NULL : viewer_place(m, q);
     if (v) {
         snprintf(v->link, sizeof v->link, "%s", link);
         snprintf(v->name, sizeof v->name, "%s", name);
+        v->who = q->who;
         v->trace = trace;
         trace = NULL;
         v->used_s = media_now(m);
@@ -325,7 +348,7 @@ static int viewer_admit(struct media *m, const char *link, const char *name,
 
     trace_free(trace);
     if (!known)
-        err_set(e, ERR_FULL, "%d viewers are playing, which is the limit",
+        err_set(e, ERR_FULL, "no place is free among those of %d viewers",
                 m->cfg.viewers);
     return known ? 0 : ERR_FULL;
 }
@@ -541,7 +564,7 @@ void media_get(struct reply *r, struct media *m, const struct media_question *q)
     struct err e = {0};
     if (!name_ok(q->link) || !name_ok(q->viewer) || !name_ok(q->file)) {
         reply_fail(r, 400, "", "names are made of A-Z, a-z, 0-9, \".\", \"_\" and \"-\"");
-    } else if (viewer_admit(m, q->link, q->viewer, &e)) {
+    } else if (viewer_admit(m, q, &e)) {
         reply_err(r, &e);
     } else {
         if (strcmp(q->file, "link.json") == 0)
@@ -594,8 +617,7 @@ void media_put(struct reply *r, struct media *m, const struct media_question *q,
         reply_fail(r, 400, "", "names are made of A-Z, a-z, 0-9, \".\", \"_\" and \"-\"");
     } else if (strcmp(q->file, "link.json") != 0) {
         reply_fail(r, 404, "", "only link.json can be changed");
-    } else if (read_changes(&changes, body, n, &e) ||
-               viewer_admit(m, q->link, q->viewer, &e)) {
+    } else if (read_changes(&changes, body, n, &e) || viewer_admit(m, q, &e)) {
         reply_err(r, &e);
     } else {
         pthread_mutex_lock(&m->lock);

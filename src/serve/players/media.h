@@ -24,7 +24,9 @@
  * can be named. Errors go to the reply as JSON: 404 for an unknown link or file (and how to make the
  * media if there is none), 400 for a malformed name or change, 416 for a range beyond the file, 503 when the
  * table of viewers is full, 429 when the client's address has its share of viewers with requests under
- * way. A file of the traces folder that is not a trace is read once and remembered until it changes.
+ * way. If all places are taken, a new viewer gets the place that has been idle longest. An address that has
+ * its share of places loses one of its own then, and an address with more than its share loses one first. A
+ * file of the traces folder that is not a trace is read once and remembered until it changes.
  *
  * Threads: struct media is locked inside (one leaf mutex around table and links); the
  * link functions are pure, a struct media_link belongs to one thread. */

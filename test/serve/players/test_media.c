@@ -424,6 +424,68 @@ TEST(an_address_has_its_share_of_the_viewers)
     occupancy_free(held);
 }
 
+/* The viewer's clock; 0: it has just got a place. */
+static double clock_of(struct media *m, struct media_question q, const char *viewer,
+                       struct addr who)
+{
+    struct reply r;
+    reply_init(&r);
+    q.file = "link.json";
+    q.viewer = viewer;
+    q.who = who;
+    media_get(&r, m, &q);
+    ck_assert_int_eq(r.status, 200);
+    const char *at = strstr(r.data, "\"now_s\":");
+    ck_assert_ptr_nonnull(at);
+    double now_s = strtod(at + strlen("\"now_s\":"), NULL);
+    reply_drop(&r);
+    return now_s;
+}
+
+/* An address that names viewers again and again removes none of other addresses. */
+TEST(an_address_with_its_share_replaces_viewers_of_its_own)
+{
+    struct err e = {0};
+    struct media *m = make(4);
+    struct occupancy *held = occupancy_new(4, 7, &e);
+    struct addr one, same, other, third;
+    ck_assert(addr_parse(&one, "2001:db8::1", 11) &&
+              addr_parse(&same, "2001:db8::2", 11));
+    ck_assert(addr_parse(&other, "192.0.2.2", 9) && addr_parse(&third, "192.0.2.3", 9));
+    struct media_question q = {.link = "steady", .held = held, .most = 2};
+    ck_assert_double_eq(clock_of(m, q, "other", other), 0);
+    for (int i = 0; i < 9; i++) {
+        char name[16];
+        fake_now += 1;
+        snprintf(name, sizeof name, "v%d", i);
+        ck_assert_double_eq(clock_of(m, q, name, i % 2 ? same : one), 0);
+        struct media_question put = q;
+        struct reply r;
+        snprintf(name, sizeof name, "w%d", i);
+        put.viewer = name;
+        put.file = "link.json";
+        put.who = one;
+        reply_init(&r);
+        media_put(&r, m, &put, "{\"from_s\":1}", 12);
+        ck_assert_int_eq(r.status, 200);
+        reply_drop(&r);
+    }
+    ck_assert_double_eq(clock_of(m, q, "other", other), 9);
+    ck_assert_double_eq(clock_of(m, q, "w8", one), 0);
+    /* another address gets one that is beyond the share */
+    ck_assert_double_eq(clock_of(m, q, "third", third), 0);
+    fake_now += 1;
+    ck_assert_double_eq(clock_of(m, q, "other", other), 10);
+    ck_assert_double_eq(clock_of(m, q, "third", third), 1);
+    ck_assert_double_eq(clock_of(m, q, "w8", one), 1);
+    /* and with its share alone it still loses one of its own */
+    ck_assert_double_eq(clock_of(m, q, "again", one), 0);
+    ck_assert_double_eq(clock_of(m, q, "other", other), 10);
+    ck_assert_double_eq(clock_of(m, q, "third", third), 1);
+    media_free(m);
+    occupancy_free(held);
+}
+
 TEST(places_are_bounded)
 {
     struct media *m = make(2);
@@ -559,6 +621,7 @@ Suite *suite_serve_players_media(void)
     tcase_add_test(get, a_file_that_is_no_trace_is_not_quoted);
     tcase_add_test(get, places_are_bounded);
     tcase_add_test(get, an_address_has_its_share_of_the_viewers);
+    tcase_add_test(get, an_address_with_its_share_replaces_viewers_of_its_own);
     tcase_add_test(get, a_broken_trace_is_read_once_until_it_changes);
     tcase_add_test(get, a_viewer_sees_his_link);
     tcase_add_test(get, a_viewer_changes_its_own_link);
