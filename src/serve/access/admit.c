@@ -216,6 +216,14 @@ double admit_key(struct admit *a, const struct admit_client *c,
     return admit_take(a, c, SESSION, key, now_s);
 }
 
+void admit_carry(struct admit *a, const struct admit *old)
+{
+    for (int i = 0; i < LIMITS; i++)
+        atomic_fetch_add_explicit(
+            &a->refused[i], atomic_load_explicit(&old->refused[i], memory_order_relaxed),
+            memory_order_relaxed);
+}
+
 struct admit_stats admit_stats(const struct admit *a)
 {
     uint64_t n[LIMITS];

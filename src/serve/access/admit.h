@@ -90,6 +90,8 @@ struct admit_stats {
     uint64_t events, transfers, demo_viewers, long_answers, histories;
 };
 struct admit_stats admit_stats(const struct admit *a);
+/* Adds the refusals of `old`, which `a` replaces. Refusals that `old` counts later are not included. */
+void admit_carry(struct admit *a, const struct admit *old);
 extern const struct figure admit_figures[];
 
 #endif

@@ -190,6 +190,7 @@ int node_reload(struct node *n, const struct node_cfg *cfg, struct err *e)
         return e ? e->code : ERR_INVALID;
     }
     free_old(n);
+    admit_carry(admit, n->shared.admit);
     n->old.auth = n->auth;
     n->old.admit = n->shared.admit;
     n->shared.auth = n->auth = auth;

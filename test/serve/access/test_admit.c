@@ -59,6 +59,24 @@ TEST(each_limit_counts_for_itself)
     ck_assert_uint_eq(s.session, 1);
 }
 
+TEST(refusals_outlive_a_change_of_the_limits)
+{
+    struct admit_cfg cfg = {
+        .proxy_header = "forwarded", .address_rate = .1, .open_rate = .1};
+    make(&cfg);
+    struct admit_client c = client("192.0.2.1");
+    for (int i = 0; i < 4; i++)
+        (void)admit_address(a, &c, 100); /* the first one passes */
+    struct admit *old = a;
+    make(&cfg);
+    for (int i = 0; i < 2; i++)
+        (void)admit_address(a, &c, 100);
+    admit_carry(a, old);
+    admit_free(old);
+    ck_assert_uint_eq(admit_stats(a).address, 4);
+    ck_assert_uint_eq(admit_stats(a).open, 0);
+}
+
 TEST(ids_that_are_no_session_are_not_limited)
 {
     struct admit_cfg cfg = admit_cfg_default();
@@ -199,6 +217,7 @@ TEST(one_address_holds_a_small_share_of_the_sessions)
 }
 
 SUITE_SET_UP(serve_access_admit, 0, NULL, teardown, each_limit_counts_for_itself,
+             refusals_outlive_a_change_of_the_limits,
              ids_that_are_no_session_are_not_limited,
              local_clients_and_disabled_limits_are_free, a_subscriber_has_one_allowance,
              a_crowd_behind_one_address_is_not_refused,
