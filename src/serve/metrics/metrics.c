@@ -16,8 +16,9 @@
 #include <unistd.h>
 
 /* Status codes of the daemon. Any other counts as the last one, for which no alert exists. */
-static const int statuses[] = {200, 201, 202, 203, 204, 206, 304, 400, 401, 403, 404, 405,
-                               409, 413, 414, 416, 429, 431, 500, 502, 503, 504, 505, 0};
+static const int statuses[] = {200, 201, 202, 203, 204, 206, 304, 308, 400,
+                               401, 403, 404, 405, 409, 413, 414, 416, 429,
+                               431, 500, 502, 503, 504, 505, 0};
 #define STATUSES (int)(sizeof statuses / sizeof *statuses)
 
 struct worker_metrics {

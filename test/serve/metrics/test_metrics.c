@@ -56,12 +56,14 @@ TEST(workers_are_summed_up)
     metrics_request(m, 0, 0, 200, 0.001);
     metrics_request(m, 1, 0, 200, 0.003);
     metrics_request(m, 1, 0, 404, 100.0);
+    metrics_request(m, 1, 2, 308, 0.001);
     metrics_request(m, 1, 2, 405, 0.001); /* no route */
     metrics_connections(m, 0, &(struct http_stats){.connections = 3, .refused = 1});
     metrics_connections(m, 1, &(struct http_stats){.connections = 4, .streams = 2});
     metrics_put(&o, m, &stats, &parts, &info, NULL);
     has("abrd_http_requests_total{route=\"/a\",method=\"GET\",code=\"200\"} 2");
     has("abrd_http_requests_total{route=\"/a\",method=\"GET\",code=\"404\"} 1");
+    has("abrd_http_requests_total{route=\"none\",method=\"any\",code=\"308\"} 1");
     has("abrd_http_requests_total{route=\"none\",method=\"any\",code=\"405\"} 1");
     has("abrd_http_request_seconds_count{route=\"/a\",method=\"GET\"} 3");
     has("abrd_http_request_seconds_sum{route=\"/a\",method=\"GET\"} 100.004");
