@@ -30,6 +30,7 @@ enum way_kind { WAY_ABRD, WAY_PLAYER, WAY_ALGO, WAY_WEIGHTS };
 
 struct way {
     enum way_kind kind;
+    bool closed; /* it could not be opened: its sessions are treated as the control */
     struct algo algo;
     struct packed *packed;
 };
@@ -95,18 +96,49 @@ static int way_open(struct way *out, const struct trial_arm *arm,
     return err_field(e, why.code, "trial-arms", "%s: %.180s", arm->name, why.detail);
 }
 
+static int way_open_with(struct way *out, const struct trial_arm *arm,
+                         const struct policy_cfg *own, struct profiles *profiles,
+                         struct err *e)
+{
+    struct profile known;
+    if (arm->profile[0] && profiles_get(&known, NULL, profiles, arm->profile, NULL))
+        return err_field(e, ERR_ABSENT, "trial-arms", "%s: there is no profile '%s'",
+                         arm->name, arm->profile);
+    return way_open(out, arm, own, e);
+}
+
 static struct ways *ways_open(const struct trial_plan *p, const struct policy_cfg *own,
                               struct profiles *profiles, struct err *e)
 {
     struct ways *w = calloc(1, sizeof *w);
     int rc = w ? 0 : err_set(e, ERR_MEMORY, "no memory for the arms of a trial");
-    struct profile known;
+    for (int i = 0; i < p->arms && !rc; i++)
+        rc = way_open_with(&w->way[w->n++], &p->arm[i], own, profiles, e);
+    if (!rc) return w;
+    ways_free(w);
+    return NULL;
+}
+
+/* Of a trial that began earlier: arms whose file or profile is gone are closed. log NULL: they do not
+ * decide. */
+static struct ways *ways_reopen(const struct trial_plan *p, const struct policy_cfg *own,
+                                struct profiles *profiles, const struct log *log,
+                                struct err *e)
+{
+    struct ways *w = calloc(1, sizeof *w);
+    int rc = w ? 0 : err_set(e, ERR_MEMORY, "no memory for the arms of a trial");
     for (int i = 0; i < p->arms && !rc; i++) {
-        const char *profile = p->arm[i].profile;
-        if (profile[0] && profiles_get(&known, NULL, profiles, profile, NULL))
-            rc = err_field(e, ERR_ABSENT, "trial-arms", "%s: there is no profile '%s'",
-                           p->arm[i].name, profile);
-        if (!rc) rc = way_open(&w->way[w->n++], &p->arm[i], own, e);
+        struct way *way = &w->way[w->n++];
+        struct err why = {0};
+        int closed = way_open_with(way, &p->arm[i], own, profiles, &why);
+        if (closed == ERR_MEMORY) rc = err_set(e, ERR_MEMORY, "%s", why.detail);
+        if (!closed || rc) continue;
+        *way = (struct way){.kind = WAY_PLAYER, .closed = true};
+        if (log)
+            log_event(log, LOG_ERROR, "trial",
+                      "%s: arm %s is closed, falls back to %s: %s", p->name,
+                      p->arm[i].name, i ? p->arm[0].name : "the player's own rules",
+                      why.detail);
     }
     if (!rc) return w;
     ways_free(w);
@@ -391,7 +423,9 @@ static int state_resume(struct trial_run *t, const struct trial_saved *s, struct
     struct trial_plan plan;
     int rc = s->name ? trial_saved_plan(&plan, s, e)
                      : err_field(e, ERR_CORRUPT, t->path, "has no name of a trial");
-    struct ways *ways = rc ? NULL : ways_open(&plan, t->how.policy, t->how.profiles, e);
+    const struct log *log = s->phase == TRIAL_ENDED ? NULL : t->how.log;
+    struct ways *ways =
+        rc ? NULL : ways_reopen(&plan, t->how.policy, t->how.profiles, log, e);
     struct draft *d = ways ? draft_new(t, &plan, NULL, e) : NULL;
     if (d && s->key && !sessions_id_parse(d->key, s->key)) {
         err_field(e, ERR_CORRUPT, t->path, "its key is not 32 hex digits");
@@ -432,13 +466,6 @@ int trial_run_resume(struct trial_run *t, struct err *e)
 
 /* ---- orders of operators ---- */
 
-int trial_run_check(struct trial_run *t, const struct trial_plan *plan, struct err *e)
-{
-    struct ways *ways = ways_open(plan, t->how.policy, t->how.profiles, e);
-    ways_free(ways);
-    return ways ? 0 : e ? e->code : ERR_INVALID;
-}
-
 static int name_differs(const char *name, struct err *e)
 {
     return err_field(e, ERR_CONFLICT, "trial",
@@ -455,6 +482,14 @@ static int start_again(struct trial_run *t, const struct trial_plan *plan, struc
     if (!named) return 0;
     if (same) return 1;
     return name_differs(plan->name, e);
+}
+
+int trial_run_check(struct trial_run *t, const struct trial_plan *plan, struct err *e)
+{
+    if (start_again(t, plan, NULL) == 1) return 0;
+    struct ways *ways = ways_open(plan, t->how.policy, t->how.profiles, e);
+    ways_free(ways);
+    return ways ? 0 : e ? e->code : ERR_INVALID;
 }
 
 static int name_used(const char *name, struct err *e)
@@ -539,10 +574,9 @@ static int start_shared(struct trial_run *t, const struct trial_plan *plan, doub
 {
     struct start_ctx s = {.plan = plan, .now = now};
     int rc = start_again(t, plan, e);
-    struct ways *ways =
-        rc < 0 ? NULL : ways_open(plan, t->how.policy, t->how.profiles, e);
-    struct draft *d = ways && !rc ? draft_unused(t, plan, e) : NULL;
-    if (!ways || (!rc && !d)) rc = e->code;
+    struct ways *ways = rc ? NULL : ways_open(plan, t->how.policy, t->how.profiles, e);
+    struct draft *d = ways ? draft_unused(t, plan, e) : NULL;
+    if (!rc && !d) rc = e->code;
     ways_free(ways);
     draft_free(d);
     if (rc < 0) return rc;
@@ -612,8 +646,25 @@ static int set_phase(struct trial_run *t, enum trial_phase phase, int promoted,
     return state_write(t, e);
 }
 
+/* Whether the arm can decide, if there is one of this name. */
+static int promote_check(struct trial_run *t, const char *arm, struct err *e)
+{
+    pthread_mutex_lock(&t->lock);
+    int at = t->ways ? arm_of(&t->now.plan, arm) : -1;
+    bool closed = at >= 0 && t->ways->way[at].closed;
+    pthread_mutex_unlock(&t->lock);
+    if (!closed) return 0;
+    return err_field(
+        e, ERR_CONFLICT, "arm",
+        "%.40s could not be opened when the daemon started: restore its file "
+        "or profile, and start the daemon again",
+        arm);
+}
+
 int trial_run_promote(struct trial_run *t, const char *arm, struct err *e)
 {
+    int closed = promote_check(t, arm, e);
+    if (closed) return closed;
     if (t->peers.change) return phase_shared(t, TRIAL_PROMOTED, arm, e);
     pthread_mutex_lock(&t->file);
     pthread_mutex_lock(&t->lock);
@@ -665,11 +716,13 @@ void trial_run_share(struct trial_run *t, const struct trial_peers *peers)
 /* Another trial than that of this node. */
 static int follow_new(struct trial_run *t, const struct trial_common *c, struct err *e)
 {
-    struct err why = {0};
     struct draft *d = draft_new(t, &c->plan, NULL, e);
-    if (!d) return e->code;
-    struct ways *ways = ways_open(&c->plan, t->how.policy, t->how.profiles, &why);
-    if (!ways) log_err(t->how.log, LOG_ERROR, "trial", &why);
+    struct ways *ways =
+        d ? ways_reopen(&c->plan, t->how.policy, t->how.profiles, t->how.log, e) : NULL;
+    if (!ways) {
+        draft_free(d);
+        return e->code;
+    }
     d->report.phase = c->phase;
     d->report.promoted = c->promoted;
     d->report.started_at = c->started_at;
@@ -677,9 +730,8 @@ static int follow_new(struct trial_run *t, const struct trial_common *c, struct 
     memcpy(d->key, c->key, sizeof d->key);
     d->id = trial_common_id(c);
     log_event(t->how.log, LOG_INFO, "trial",
-              "%s of the cluster: %s, %d sessions in the store%s", c->plan.name,
-              trial_phases[c->phase], d->rows,
-              ways ? "" : "; this node cannot open its arms and leaves its sessions out");
+              "%s of the cluster: %s, %d sessions in the store", c->plan.name,
+              trial_phases[c->phase], d->rows);
     draft_take(t, d, ways);
     return 0;
 }
@@ -820,6 +872,14 @@ static void treat(struct trial_run *t, struct track_row *row, const struct treat
     memcpy(row->profile, p.name, sizeof row->profile);
 }
 
+/* The arm whose treatment the sessions of an arm get: that of the control, if it is stopped or closed.
+ * Under the lock. */
+static int arm_treated(const struct trial_run *t, int arm)
+{
+    bool stopped = t->now.phase == TRIAL_RUNS && t->now.stopped_by[arm] >= 0;
+    return stopped || t->ways->way[arm].closed ? 0 : arm;
+}
+
 /* Whether the arm or the control, to which it may fall back, decides by itself. */
 static bool arm_owns(const struct ways *w, int arm)
 {
@@ -832,20 +892,20 @@ static bool assign_arm(struct trial_run *t, struct track_row *row, struct treatm
 {
     struct trial_report *r = &t->now;
     struct track_arm *a = &row->arm;
-    int arm = r->promoted, treated = arm;
+    int arm = r->promoted;
     if (r->phase == TRIAL_RUNS) {
         a->unit = viewer_unit(t->key, r->plan.name, in->viewer, row->key);
         arm = drawn(&r->plan, a->unit);
         if (arm < 0) return false;
-        bool stopped = r->stopped_by[arm] >= 0;
-        treated = stopped ? 0 : arm;
+        bool fell_back = r->stopped_by[arm] >= 0 || t->ways->way[arm].closed;
         bool again = (a->unit & VIEWER_NAMED) &&
                      seen_here(t->seen, &t->n_seen, t->own, &t->n_own, a->unit);
-        a->assigned = again ? TRACK_AGAIN : stopped ? TRACK_FELL_BACK : TRACK_COUNTED;
+        a->assigned = again ? TRACK_AGAIN : fell_back ? TRACK_FELL_BACK : TRACK_COUNTED;
         memcpy(a->trial, r->plan.name, sizeof a->trial);
         memcpy(a->name, r->plan.arm[arm].name, sizeof a->name);
         a->network = (uint8_t)network;
     }
+    int treated = arm_treated(t, arm);
     a->index = (uint8_t)arm;
     a->number = t->number;
     a->own = arm_owns(t->ways, arm);
@@ -890,9 +950,7 @@ static const struct way *ways_lend(struct ways **lent, struct trial_run *t,
     pthread_mutex_lock(&t->lock);
     const struct way *way = NULL;
     if (d->trial == t->number && t->ways && d->arm < t->ways->n) {
-        int arm =
-            t->now.stopped_by[d->arm] >= 0 && t->now.phase == TRIAL_RUNS ? 0 : d->arm;
-        way = &t->ways->way[arm];
+        way = &t->ways->way[arm_treated(t, d->arm)];
         if (way->kind == WAY_ABRD || way->kind == WAY_PLAYER) way = NULL;
     }
     *lent = way ? t->ways : NULL;

@@ -17,6 +17,11 @@
  * its viewers are treated as the control, and running ones are decided as the control from the next chunk on.
  * If players decide in the control, running sessions get the published weights instead.
  *
+ * Closed arms. A trial goes on after a restart even if the file or the profile of an arm is gone. That arm is
+ * closed and logged as an error. Its sessions fall back as those of a stopped arm do: to the control. If the
+ * control is closed, the player's own rules decide instead. A closed arm cannot be promoted. It opens at the
+ * next start that finds its file and profile.
+ *
  * Nodes of a cluster have one trial (trial_peers). Plan, phase, stopped arms and the key of the assignment are
  * the same on all, so a viewer has one arm on every node. A node counts its own sessions, and gets the sums
  * and the viewers that the others counted. Guard rails and the report use the sum. Each node looks at its own
@@ -29,7 +34,7 @@
  * The file trial.state of the data folder has plan, phase and stopped arms, in the form of a configuration
  * file. It is written whole, at each change.
  *
- * Errors: ERR_CONFLICT (a trial of this name with other arms, or none to promote), ERR_ABSENT, ERR_INVALID,
+ * Errors: ERR_CONFLICT (a trial of this name with other arms, none to promote, or a closed arm), ERR_ABSENT, ERR_INVALID,
  * ERR_IO, ERR_MEMORY.
  * Threads: locked inside, a leaf; trial_run_start, _promote, _rollback and _save also hold the file's lock
  * across the disk, so an HTTP worker must not call them. assign, decide and ended allocate nothing. */
@@ -66,10 +71,10 @@ struct trial_run_new {
 struct trial_run *trial_run_new(const struct trial_run_new *how, struct err *e);
 void trial_run_free(struct trial_run *t);
 
-/* Continues what trial.state says, if it is there. */
+/* Continues what trial.state says, if it is there. Arms that cannot be opened are closed. */
 int trial_run_resume(struct trial_run *t, struct err *e)
     __attribute__((warn_unused_result));
-/* Whether this process can open the arms. */
+/* Whether this process can open the arms, or has this trial already. */
 int trial_run_check(struct trial_run *t, const struct trial_plan *plan, struct err *e)
     __attribute__((warn_unused_result));
 /* 1: it began; 0: it runs already, as planned. Another trial that runs is ended. */
@@ -124,7 +129,7 @@ struct trial_peers {
 /* Before the first session. A trial that only this process had does not go on. */
 void trial_run_share(struct trial_run *t, const struct trial_peers *peers);
 /* Does what is common. rev: its revision; older: take it also if it is older than the last one. ERR_CONFLICT:
- * it is older. Arms that this node cannot open are logged, and its sessions are in no arm. */
+ * it is older. Arms that this node cannot open are closed. */
 int trial_run_follow(struct trial_run *t, const struct trial_common *c, uint64_t rev,
                      bool older, struct err *e) __attribute__((warn_unused_result));
 /* The trial of this node, without the nodes that count; false: it has none of a cluster. */

@@ -272,6 +272,91 @@ TEST(promotion_and_rollback_stay_over_a_restart)
     ck_assert_str_eq(open_viewer("", 501).trial, "");
 }
 
+/* A trial with weights of a file, which are in the arm `of`. */
+static void start_with_file(char file[300], int of)
+{
+    static char arm[400];
+    char mine[300];
+    snprintf(file, 300, "%s/other.safetensors", f.dir);
+    snprintf(arm, sizeof arm, "%s:0.5:abrd:%s", of ? "new" : "old", file);
+    served_kill(&f);
+    snprintf(mine, sizeof mine, "%s", f.policy);
+    snprintf(f.policy, sizeof f.policy, "%s", file);
+    served_policy(&f, 99);
+    snprintf(f.policy, sizeof f.policy, "%s", mine);
+    if (of)
+        arms("files", (const char *const[]){"old:0.5:player", arm}, 2);
+    else
+        arms("files", (const char *const[]){arm, "new:0.5:abrd"}, 2);
+    served_start(&f);
+}
+
+static void start_again(void)
+{
+    ck_assert_int_eq(service_commit(f.service, NULL), 0);
+    served_kill(&f);
+    served_start(&f);
+}
+
+/* The first session of an arm from this key on. */
+static struct session_opened open_in(const char *arm, uint64_t key)
+{
+    struct session_opened o;
+    do
+        o = open_viewer("", key++);
+    while (strcmp(o.arm, arm));
+    return o;
+}
+
+TEST(an_arm_without_its_file_falls_back)
+{
+    struct err e = {0};
+    char file[300];
+    start_with_file(file, 1);
+    ck_assert_int_eq(open_in("new", 1).first.by, BY_ARM);
+    struct session_opened running = open_in("new", 100);
+    ck_assert_int_eq(remove(file), 0);
+    start_again();
+    ck_assert_int_eq(now()->phase, TRIAL_RUNS);
+    uint64_t counted = now()->compare.arm[1].counted;
+    ck_assert(open_in("new", 200).observed); /* as the control */
+    ck_assert_uint_eq(now()->compare.arm[1].counted, counted);
+    ck_assert_uint_ge(now()->compare.arm[1].fell_back, 1);
+    ck_assert_int_eq(trial_run_promote(the_trial(), "new", &e), ERR_CONFLICT);
+    ck_assert_ptr_nonnull(strstr(e.detail, "restore its file"));
+    watch(running.session, 1, 3, 0);
+
+    served_kill(&f);
+    snprintf(file, sizeof file, "%s", f.policy);
+    snprintf(f.policy, sizeof f.policy, "%s/other.safetensors", f.dir);
+    served_policy(&f, 99); /* it is back */
+    snprintf(f.policy, sizeof f.policy, "%s", file);
+    served_start(&f);
+    ck_assert_int_eq(open_in("new", 300).first.by, BY_ARM);
+    ck_assert_int_eq(trial_run_promote(the_trial(), "new", NULL), 0);
+    snprintf(file, sizeof file, "%s/other.safetensors", f.dir);
+    ck_assert_int_eq(remove(file), 0);
+    start_again();
+    ck_assert_int_eq(now()->phase, TRIAL_PROMOTED);
+    ck_assert(open_viewer("", 400).observed);
+    ck_assert_int_eq(trial_run_rollback(the_trial(), NULL), 0);
+    start_again();
+    ck_assert_int_eq(now()->phase, TRIAL_ENDED);
+    ck_assert_int_eq(open_viewer("", 401).first.by, BY_ROUTER);
+}
+
+TEST(a_control_without_its_file_is_the_player)
+{
+    char file[300];
+    start_with_file(file, 0);
+    ck_assert_int_eq(open_in("old", 1).first.by, BY_ARM);
+    ck_assert_int_eq(remove(file), 0);
+    start_again();
+    ck_assert(open_in("old", 100).observed);
+    ck_assert(!open_in("new", 100).observed);
+    ck_assert_int_eq(trial_run_promote(the_trial(), "new", NULL), 0);
+}
+
 TEST(a_name_is_used_once)
 {
     static const char *const OTHER[] = {"a:0.5:abrd", "b:0.5:rate"};
@@ -505,7 +590,9 @@ SUITE_SET_UP(serve_trial_trial_run, 120, setup, teardown, arms_decide_as_their_p
              a_mode_keeps_a_session_out, a_viewer_keeps_its_arm_and_counts_once,
              a_crash_loses_no_assignment, a_bad_arm_is_stopped_and_falls_back,
              a_running_session_of_a_stopped_arm_falls_back,
-             promotion_and_rollback_stay_over_a_restart, a_name_is_used_once,
-             weights_of_a_file_decide_and_teach_nothing, arms_decide_for_a_long_ladder,
-             a_decision_of_an_arm_allocates_nothing, ROWS(bad_plans_say_what_to_do, BAD),
+             promotion_and_rollback_stay_over_a_restart,
+             an_arm_without_its_file_falls_back, a_control_without_its_file_is_the_player,
+             a_name_is_used_once, weights_of_a_file_decide_and_teach_nothing,
+             arms_decide_for_a_long_ladder, a_decision_of_an_arm_allocates_nothing,
+             ROWS(bad_plans_say_what_to_do, BAD),
              ROWS(unknown_deciders_say_what_is_known, UNKNOWN), a_plan_as_text_and_back);
