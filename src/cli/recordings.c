@@ -25,6 +25,27 @@ struct recordings_cfg recordings_cfg_default(void)
         .rtt_ms = emu_cfg_default().rtt_s * 1000, .least = RECORDED_LEAST, .max = 2000};
 }
 
+const char *recordings_option(const struct recordings_cfg *c)
+{
+    const struct recordings_cfg usual = recordings_cfg_default();
+    const struct {
+        bool given;
+        const char *name;
+    } all[] = {{c->arms.n, "arm"},
+               {c->networks.n, "network"},
+               {c->labels.n, "label"},
+               {c->since, "since"},
+               {c->until, "until"},
+               {c->content, "content"},
+               {c->trial, "trial"},
+               {c->decides.n, "decides"},
+               {c->least != usual.least, "least"},
+               {c->max != usual.max, "sessions-max"}};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        if (all[i].given) return all[i].name;
+    return NULL;
+}
+
 /* ---- paths ---- */
 
 /* Of a file next to the store. */
@@ -196,9 +217,9 @@ static int arm_place(struct recordings *s, const char *name)
 
 static void arm_decides(struct recordings_arm *a, const char *decides, const char *data)
 {
-    a->known = true;
+    a->known = !a->reweighted;
     a->policy[0] = '\0';
-    if (!strcmp(decides, "player")) return;
+    if (a->reweighted || !strcmp(decides, "player")) return;
     if (!strcmp(decides, "abrd")) {
         recordings_published(a->policy, sizeof a->policy, data);
         a->known = a->policy[0];
@@ -219,10 +240,39 @@ static int read_plan(struct recordings *s, const struct recordings_cfg *c, struc
     rc = trial_saved_read(&t, &text, path, e);
     if (!rc && t.name && (!c->trial || !strcmp(c->trial, t.name)))
         rc = trial_saved_plan(&plan, &t, e);
-    for (int i = 0; i < plan.arms; i++)
-        arm_decides(&s->arm[arm_place(s, plan.arm[i].name)], plan.arm[i].decides,
-                    c->data);
+    for (int i = 0; i < plan.arms; i++) {
+        struct recordings_arm *a = &s->arm[arm_place(s, plan.arm[i].name)];
+        a->reweighted = trial_plan_reweighted(&plan, i);
+        arm_decides(a, plan.arm[i].decides, c->data);
+    }
     if (!rc && plan.arms) snprintf(s->trial, sizeof s->trial, "%s", plan.name);
+    free(text);
+    return rc;
+}
+
+static bool same_file(const char *a, const char *b)
+{
+    struct stat x, y;
+    if (!strcmp(a, b)) return true;
+    return !stat(a, &x) && !stat(b, &y) && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
+}
+
+int recordings_check_unused(const char *data, const char *file, struct err *e)
+{
+    char path[PATH_BYTES], *text = NULL;
+    struct trial_saved t;
+    struct trial_plan plan = {.arms = 0};
+    int rc = data_path(path, data, "trial.state", e);
+    if (rc || access(path, F_OK)) return rc;
+    rc = trial_saved_read(&t, &text, path, e);
+    if (!rc && t.name && t.phase != TRIAL_ENDED) rc = trial_saved_plan(&plan, &t, e);
+    for (int i = 0; i < plan.arms && !rc; i++) {
+        const struct trial_arm *a = &plan.arm[i];
+        if (!strncmp(a->decides, "abrd:", 5) && same_file(a->decides + 5, file))
+            rc = err_field(e, ERR_CONFLICT, "--out",
+                           "%s decides for the arm %s of the trial %s: give another file",
+                           file, a->name, plan.name);
+    }
     free(text);
     return rc;
 }

@@ -64,10 +64,14 @@ struct recordings_cfg {
 
 struct recordings_cfg recordings_cfg_default(void);
 
+/* The first option of RECORDINGS_OPTIONS that differs from its default, without its dashes; NULL: none. */
+const char *recordings_option(const struct recordings_cfg *c);
+
 struct recordings_arm {
     char name[SERVICE_TRIAL];
     char policy[300]; /* for algo.h; "": the player's own rules, or not known */
-    bool known;       /* what it decides */
+    bool known;       /* what it decides; false if reweighted */
+    bool reweighted;  /* its QoE has other weights than the control's (trial_cfg.h) */
     int n;            /* usable sessions */
 };
 
@@ -91,6 +95,11 @@ void recordings_say(struct out *o, const struct recordings *s, const char *data)
 /* The policy that DATA's daemon published last, as algo.h reads it; the shipped one if there is none, which
  * is not what a daemon with --policy FILE decides with; "" if that is not here either. */
 void recordings_published(char *out, size_t size, const char *data);
+
+/* ERR_CONFLICT: an arm of DATA's trial, which has not ended, decides with this file. The daemon reads it at
+ * each start, so it must stay what it is. */
+int recordings_check_unused(const char *data, const char *file, struct err *e)
+    __attribute__((warn_unused_result));
 
 /* The clipped values of all sessions of DATA that ended, as a trial counts them (abr/compare.h). ERR_ABSENT:
  * there is none. */

@@ -153,6 +153,57 @@ TEST(the_plan_says_what_arms_decide)
     recordings_free(&s);
 }
 
+static void put_state(const char *phase, const char *arms)
+{
+    char text[1000];
+    snprintf(text, sizeof text,
+             "name = spring\nphase = %s\npromoted = \nstopped = \narms = \"%s\"\n"
+             "sessions = 1000\nstall-margin = 0\nstartup-margin = 0\nstarted-at = 1\n",
+             phase, arms);
+    tmpdir_put(dir, "trial.state", text);
+}
+
+/* A replay has the weights that sessions were recorded with. */
+TEST(arms_of_another_profile_cannot_be_replayed)
+{
+    struct recordings s;
+    struct recordings_cfg cfg = recordings_cfg_default();
+    cfg.data = dir;
+    put_state("runs", "old:0.5:rate,new:0.5:hyb@news");
+    for (int i = 0; i < 2; i++) {
+        must_load(&s, &cfg);
+        ck_assert(s.arm[0].known && !s.arm[0].reweighted);
+        ck_assert(!s.arm[1].known && s.arm[1].reweighted);
+        ck_assert_str_eq(s.arm[1].policy, "");
+        recordings_free(&s);
+        cfg.decides = (struct field_list){1, {(char *)"new=hyb"}};
+    }
+    put_state("runs", "old:0.5:rate@news,new:0.5:hyb@news");
+    must_load(&s, &cfg);
+    ck_assert(s.arm[1].known && !s.arm[1].reweighted);
+    recordings_free(&s);
+}
+
+TEST(the_file_of_an_arm_is_in_use)
+{
+    char file[512], link[512], arms[600];
+    struct err e = {0};
+    snprintf(file, sizeof file, "%s/candidate.safetensors", dir);
+    snprintf(link, sizeof link, "%s/link", dir);
+    ck_assert_int_eq(recordings_check_unused(dir, file, &e), 0); /* no trial */
+    snprintf(arms, sizeof arms, "old:0.5:abrd,new:0.5:abrd:%s", file);
+    put_state("runs", arms);
+    ck_assert_int_eq(recordings_check_unused(dir, file, NULL), ERR_CONFLICT);
+    tmpdir_put(dir, "candidate.safetensors", "x");
+    ck_assert_int_eq(symlink(file, link), 0);
+    ck_assert_int_eq(recordings_check_unused(dir, link, NULL), ERR_CONFLICT);
+    ck_assert_int_eq(recordings_check_unused(dir, "other", &e), 0);
+    put_state("promoted", arms);
+    ck_assert_int_eq(recordings_check_unused(dir, file, NULL), ERR_CONFLICT);
+    put_state("ended", arms);
+    ck_assert_int_eq(recordings_check_unused(dir, file, &e), 0);
+}
+
 /* A folder that cannot be written to, as that of another user. */
 TEST(reading_changes_nothing)
 {
@@ -192,4 +243,5 @@ TEST(reading_changes_nothing)
 }
 
 SUITE_SET_UP(cli_recordings, 60, set_up, NULL, sessions_are_counted, filters,
-             the_plan_says_what_arms_decide, reading_changes_nothing);
+             the_plan_says_what_arms_decide, arms_of_another_profile_cannot_be_replayed,
+             the_file_of_an_arm_is_in_use, reading_changes_nothing);

@@ -120,6 +120,16 @@ await test('kill -9 in the middle of a trial loses no assignment', async () => {
     assert.deepEqual(flow(await report(await start('--data', `${where}-copy`))), before);
 });
 
+await test('QoE by other weights has no difference', async () => {
+    const d = await start('--trial', 'weights', '--trial-arms', 'now:0.5:abrd,news:0.5:abrd@news');
+    await sessions(d, 24, (i, { session }) => watch(d, session, 3, 0), () => ({ profile: 'standard' }));
+    const figures = new Map((await report(d)).arms[1].figures.map(f => [f.figure, new Map(Object.entries(f))]));
+    assert.equal(typeof figures.get('quality').get('difference'), 'number');
+    assert.equal(typeof figures.get('qoe').get('mean'), 'number');
+    assert.deepEqual(['difference', 'lo', 'hi', 'needed'].map(k => figures.get('qoe').get(k)), [null, null, null, null]);
+    answerFits('GET', '/v1/trial', await d.call('GET', '/v1/trial'));
+});
+
 await test('a guard rail stops a bad arm; promotion and rollback', async () => {
     const d = await start('--trial', 'guard', '--trial-arms', 'now:0.5:abrd,bad:0.5:rate', '--trial-sessions', '300');
     assert.equal(await d.metric('abrd_trial_stops_total'), 0);

@@ -101,13 +101,18 @@ static int compare_line(struct eval_recorded_line *line, const struct eval_recor
 {
     const struct recordings *s = r->recordings;
     int at = line->arm >= 0 ? line->arm : s->arms ? s->arms : 1, rc = 0;
+    bool reweighted = line->arm >= 0 && s->arm[line->arm].reweighted;
     line->of = calloc(1, sizeof *line->of);
     if (!line->of) return err_set(e, ERR_MEMORY, "no memory for the bias");
     for (int f = 0; f < FIGURES && !rc; f++) {
         struct replay_bias_in in = {
             .n = s->n, .arm = v->arm, .y = v->y + (size_t)f * (size_t)s->n};
-        in.p[0] = s->arms ? played(r, v, s->arm[0].policy, f) : NULL;
-        in.p[at] = played(r, v, line->policy, f);
+        /* a replay has the weights of its session, which are not those of the arm */
+        if (reweighted && f == COMPARE_QOE) in.n = 0;
+        if (!reweighted) {
+            in.p[0] = s->arms ? played(r, v, s->arm[0].policy, f) : NULL;
+            in.p[at] = played(r, v, line->policy, f);
+        }
         rc = replay_bias(&line->of->at[f], &in, at, e);
     }
     if (!rc && *line->policy)
@@ -224,8 +229,10 @@ static void say_ran(const struct eval_recorded *r, const struct eval_recorded_li
 {
     const struct recordings_arm *arm = &r->recordings->arm[line->arm];
     out_say(o, "%s (%s), %d sessions; control %s, %d sessions", arm->name,
-            arm->known ? short_policy(arm->policy) : "not known what decides", arm->n,
-            r->recordings->arm[0].name, r->recordings->arm[0].n);
+            arm->reweighted ? "with the weights of another profile"
+            : arm->known    ? short_policy(arm->policy)
+                            : "not known what decides",
+            arm->n, r->recordings->arm[0].name, r->recordings->arm[0].n);
     for (int f = 0; f < FIGURES; f++) {
         const struct compare_kind *k = &compare_kinds[f];
         const struct replay_bias *b = &line->of->at[f];

@@ -24,13 +24,13 @@ struct difference {
     double needed; /* more sessions; NaN: not asked */
 };
 
-/* Arm minus control; the control itself has none. */
+/* Arm minus control; the control itself has none. QoE by different weights has none either. */
 static struct difference difference_of(const struct trial_report *r, int arm, int network,
                                        int figure)
 {
     struct difference d = {{(double)NAN, (double)NAN, (double)NAN}, (double)NAN};
-    if (!arm) return d;
     enum compare_figure f = (enum compare_figure)figure;
+    if (!arm || (f == COMPARE_QOE && trial_plan_reweighted(&r->plan, arm))) return d;
     d.of = compare_diff(&r->compare, arm, network, f);
     if (!network) d.needed = compare_needed(&r->compare, arm, f);
     return d;

@@ -146,6 +146,11 @@ bool trial_plan_same(const struct trial_plan *a, const struct trial_plan *b)
     return same;
 }
 
+bool trial_plan_reweighted(const struct trial_plan *p, int arm)
+{
+    return strcmp(p->arm[arm].profile, p->arm[0].profile) != 0;
+}
+
 void trial_plan_arms(char out[TRIAL_ARMS_TEXT], const struct trial_plan *p)
 {
     size_t n = 0;

@@ -56,6 +56,8 @@ int trial_plan_of(struct trial_plan *out, const struct trial_cfg *cfg, struct er
 int trial_plan_read(struct trial_plan *out, const struct trial_cfg *cfg, const char *arms,
                     struct err *e) __attribute__((warn_unused_result));
 bool trial_plan_same(const struct trial_plan *a, const struct trial_plan *b);
+/* Whether the arm has another profile than the control, so that their QoE has other weights. */
+bool trial_plan_reweighted(const struct trial_plan *p, int arm);
 /* All arms as one text. */
 void trial_plan_arms(char out[TRIAL_ARMS_TEXT], const struct trial_plan *p);
 

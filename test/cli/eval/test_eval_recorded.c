@@ -140,6 +140,33 @@ TEST(the_bias_is_that_of_arms_that_ran)
     ck_assert_double_lt(bias[1], 0);
 }
 
+/* Its weights are not those of the control: neither can it be replayed, nor can QoE be compared. */
+TEST(an_arm_of_another_profile_is_observed_only)
+{
+    stored_make(&(struct stored_cfg){.dir = dir,
+                                     .sessions = 120,
+                                     .seed = 5,
+                                     .trial = "spring",
+                                     .arms = 2,
+                                     .arm = {"old", "new"},
+                                     .policy = {"rate", "hyb"}});
+    tmpdir_put(dir, "trial.state",
+               "name = spring\nphase = runs\npromoted = \nstopped = \n"
+               "arms = \"old:0.5:rate,new:0.5:hyb@news\"\n"
+               "sessions = 1000\nstall-margin = 0\nstartup-margin = 0\nstarted-at = 1\n");
+    char *text = must_run("eval --sessions @ --policy recorded,hyb --csv @/out.csv");
+    HAS(text, "new (with the weights of another profile), ");
+    HAS(text, "hyb, has not run");
+    free(text);
+    const char *csv = tmpdir_path(dir, "out.csv");
+    struct seen quality = rows_of(csv, NULL, "new", "quality");
+    struct seen qoe = rows_of(csv, NULL, "new", "qoe");
+    ck_assert_int_eq(quality.rows, 1);
+    ck_assert(isfinite(quality.observed) && isnan(quality.predicted));
+    ck_assert_int_eq(qoe.rows, 1);
+    ck_assert(isnan(qoe.observed) && isnan(qoe.predicted) && isnan(qoe.bias));
+}
+
 TEST(off_policy_estimates_where_sessions_explored)
 {
     stored_make(&(struct stored_cfg){.dir = dir,
@@ -183,4 +210,5 @@ TEST(options_that_contradict)
 
 SUITE_SET_UP(cli_eval_eval_recorded, 60, set_up, NULL,
              sessions_are_scored_with_their_own_links, the_bias_is_that_of_arms_that_ran,
+             an_arm_of_another_profile_is_observed_only,
              off_policy_estimates_where_sessions_explored, options_that_contradict);
