@@ -51,7 +51,7 @@ struct retrain {
     struct recipe_world world;
     struct policy *published, *policy;
     struct train *train;
-    bool stopped;
+    bool stopped, saved; /* saved: this run wrote the file `part` */
 };
 
 struct verdict {
@@ -232,6 +232,7 @@ static int play_held(struct verdict *v, const struct retrain *r, struct err *e)
 static int examine(struct verdict *v, struct retrain *r, struct err *e)
 {
     int rc = save_part(r, e);
+    r->saved = !rc;
     if (!rc) rc = take_exam(v, r, e);
     if (!rc) rc = play_held(v, r, e);
     if (rc) return rc;
@@ -266,12 +267,27 @@ static void retrain_report(const struct retrain *r, const struct verdict *v,
         out_say(o, "no candidate: %s", v->result);
 }
 
+/* A candidate that cannot be written is refused before the work. */
+static int check_place(const struct retrain *r, struct err *e)
+{
+    char dir[PATH_SIZE];
+    snprintf(dir, sizeof dir, "%s", r->candidate);
+    char *slash = strrchr(dir, '/');
+    if (slash) slash[slash == dir ? 1 : 0] = '\0';
+    if (access(slash ? dir : ".", W_OK | X_OK) == 0)
+        return recordings_check_unused(r->sessions.data, r->candidate, e);
+    return err_field(e, ERR_IO, "--out",
+                     "the folder of %s cannot be written to: give another file",
+                     r->candidate);
+}
+
 static int retrain_run(struct retrain *r, struct out *o, struct err *e)
 {
     struct verdict v = {.result = "too few sessions"};
     int rc = recordings_load(&r->recordings, &r->sessions, e);
     if (!rc && r->recordings.n >= r->enough) {
-        rc = find_published(r, e);
+        rc = check_place(r, e);
+        if (!rc) rc = find_published(r, e);
         if (!rc) rc = find_recipe(r, e);
         if (!rc) rc = split_sessions(r, e);
         if (!rc) rc = run_training(r, e);
@@ -281,7 +297,7 @@ static int retrain_run(struct retrain *r, struct out *o, struct err *e)
     if (!rc) rc = out_finish(o, e);
     for (int i = 0; i < 2; i++)
         eval_row_free(&v.row[i]);
-    if (*r->part) unlink(r->part);
+    if (r->saved) unlink(r->part);
     return rc;
 }
 
@@ -313,7 +329,8 @@ static int check_out(struct retrain *r)
                          "--out: %s is what a daemon decides with; a candidate "
                          "has another name",
                          name);
-    snprintf(r->part, sizeof r->part, "%s.part", r->candidate);
+    /* FILE.part is that of abrd train --out FILE */
+    snprintf(r->part, sizeof r->part, "%s.exam", r->candidate);
     return -1;
 }
 

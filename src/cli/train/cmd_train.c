@@ -30,7 +30,7 @@ struct work {
     const char *preset, *variant, *part, *video_path, *out_path, *start, *resume, *csv;
     struct field_list traces, teachers;
     struct out_cfg out;
-    int64_t steps;
+    int64_t steps, asked_steps; /* asked: 0 if the option is not given */
     uint64_t seed;
     int threads;
     double checkpoint_s;
@@ -261,6 +261,27 @@ static int read_changes(struct work *w, const struct ckpt_meta *m, struct err *e
     return rc ? err_field(e, rc, w->resume, "%s", why.detail) : 0;
 }
 
+/* The file has the values of these options. Given ones must be the same, defaults need not be. */
+static int check_resumed(const struct work *w, const struct ckpt_meta *m, struct err *e)
+{
+    char steps[24], seed[24];
+    snprintf(steps, sizeof steps, "%" PRId64, w->asked_steps);
+    snprintf(seed, sizeof seed, "%" PRIu64, w->seed);
+    const struct {
+        const char *option, *given, *usual, *saved;
+    } all[] = {{"--steps", steps, "0", ckpt_meta_get(m, "steps")},
+               {"--seed", seed, "1", ckpt_meta_get(m, "seed")},
+               {"--preset", w->preset, "tuned", ckpt_meta_get(m, "preset")},
+               {"--variant", w->variant, "pamoe", ckpt_meta_get(m, "variant")},
+               {"--part", w->part, "all", ckpt_meta_get(m, "traces_part")}};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        if (strcmp(all[i].given, all[i].usual) && strcmp(all[i].given, all[i].saved))
+            return err_field(e, ERR_CONFLICT, all[i].option,
+                             "%s began with %s, not with %s: leave the option out",
+                             w->resume, all[i].saved, all[i].given);
+    return 0;
+}
+
 /* Steps, seed, preset, variant and part come from the file. */
 static int read_resume(struct work *w, struct policy **policy, void **state, size_t *n,
                        struct ckpt_meta *m, struct err *e)
@@ -272,10 +293,12 @@ static int read_resume(struct work *w, struct policy **policy, void **state, siz
         !ckpt_meta_get(m, "variant") || !ckpt_meta_get(m, "traces_part"))
         return err_field(e, ERR_INVALID, w->resume,
                          "holds a finished policy, not interrupted training");
+    int rc = check_resumed(w, m, e);
+    if (rc) return rc;
     w->preset = ckpt_meta_get(m, "preset");
     w->variant = ckpt_meta_get(m, "variant");
     w->part = ckpt_meta_get(m, "traces_part");
-    int rc = text_int(&w->steps, steps, 1, INT64_MAX, "steps", e);
+    rc = text_int(&w->steps, steps, 1, INT64_MAX, "steps", e);
     if (!rc) rc = text_u64(&w->seed, seed, "seed", e);
     return rc ? rc : read_changes(w, m, e);
 }
@@ -363,7 +386,9 @@ static void say_how_to_resume(const struct work *w)
             train_steps(w->train), w->steps, w->part_path, w->out_path);
     for (int i = 0; i < w->traces.n; i++)
         fprintf(stderr, " --traces %s", w->traces.item[i]);
-    if (w->sessions.data) fprintf(stderr, " --sessions %s", w->sessions.data);
+    if (w->sessions.data)
+        fprintf(stderr, " --sessions %s --sessions-max %d", w->sessions.data,
+                w->sessions.max);
     if (w->video_path) fprintf(stderr, " --video %s", w->video_path);
     for (int i = 0; i < w->teachers.n; i++)
         fprintf(stderr, " --teacher %s", w->teachers.item[i]);
@@ -594,10 +619,14 @@ int cmd_train(int argc, char **argv)
     if (first < 0) return opt_status(first);
     int short_of = cmd_blas("train", w.threads);
     if (short_of) return short_of;
+    w.asked_steps = w.steps;
     if (!w.steps) w.steps = recipe_steps(w.preset);
     if (snprintf(w.part_path, sizeof w.part_path, "%s.part", w.out_path) >=
         (int)sizeof w.part_path)
         return opt_usage("train", "--out: the path is too long");
+
+    if (!w.sessions.data && recordings_option(&w.sessions))
+        return opt_usage("train", "--sessions-max needs --sessions DATA");
 
     struct err e = {0};
     struct recipe probe;

@@ -29,9 +29,11 @@ static bool there(const char *name)
 
 TEST(a_candidate_is_a_file_for_an_arm)
 {
+    tmpdir_put(dir, "candidate.safetensors.part", "of abrd train");
     program_expect_in(dir, "retrain --data @ --enough 20 --steps 6000 --quiet", 0,
                       "@/candidate.safetensors: not in service");
-    ck_assert(there("candidate.safetensors") && !there("candidate.safetensors.part"));
+    ck_assert(there("candidate.safetensors") && !there("candidate.safetensors.exam"));
+    ck_assert(there("candidate.safetensors.part"));
     ck_assert(!there("policy.safetensors"));
     struct ckpt_meta m = {0};
     struct policy *p =
@@ -69,8 +71,37 @@ TEST(too_few_sessions_and_bad_weights)
                       "what a daemon decides with");
 }
 
+/* Both would show at the end of the training only. */
+TEST(a_file_that_cannot_be_replaced_is_refused_first)
+{
+    char state[700];
+    snprintf(state, sizeof state,
+             "name = spring\nphase = runs\npromoted = \nstopped = \n"
+             "arms = \"old:0.5:abrd,new:0.5:abrd:%s\"\n"
+             "sessions = 1000\nstall-margin = 0\nstartup-margin = 0\nstarted-at = 1\n",
+             tmpdir_path(dir, "candidate.safetensors"));
+    tmpdir_put(dir, "trial.state", state);
+    tmpdir_put(dir, "candidate.safetensors", "of the arm");
+    program_expect_in(dir, "retrain --data @ --enough 20 --steps 6000 --quiet", 1,
+                      "for the arm new of the trial spring: give another file");
+    struct err e = {0};
+    char *text =
+        text_read_file(tmpdir_path(dir, "candidate.safetensors"), 1000, NULL, &e);
+    ck_assert_str_eq(text, "of the arm");
+    free(text);
+    program_expect_in(dir, "retrain --data @ --enough 20 --out @/no/x --steps 6000", 1,
+                      "--out: the folder of @/no/x cannot be written to");
+}
+
 TEST(train_takes_own_links)
 {
+    program_expect_in(dir,
+                      "train --sessions @ --sessions-max 30 --quiet --out @/c "
+                      "--checkpoint-every 0.001 & while ! [ -f @/c.part ] && kill -0 $! "
+                      "2>/dev/null; do :; done; kill -INT $!; wait $!",
+                      0, " --sessions @ --sessions-max 30");
+    program_expect_in(dir, "train --sessions-max 30", OPT_EXIT_USAGE,
+                      "--sessions-max needs --sessions");
     program_expect_in(dir,
                       "train --sessions @ --steps 4000 --quiet --out @/t.safetensors", 0,
                       "score it with");
@@ -80,4 +111,5 @@ TEST(train_takes_own_links)
 }
 
 SUITE_SET_UP(cli_train_cmd_retrain, 120, set_up, NULL, a_candidate_is_a_file_for_an_arm,
-             too_few_sessions_and_bad_weights, train_takes_own_links);
+             too_few_sessions_and_bad_weights,
+             a_file_that_cannot_be_replaced_is_refused_first, train_takes_own_links);

@@ -198,6 +198,15 @@ TEST(resuming_something_else_is_refused)
     program_expect_in(dir,
                       "train --resume @/c.part --traces test/golden/traces --out @/d",
                       OPT_EXIT_FAILED, "traces_crc32");
+    /* the file has the values of these, and they cannot be changed */
+    static const char *const others[] = {"--steps 5000", "--seed 9", "--preset code",
+                                         "--variant moe", "--part test"};
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
+        char args[200], says[40];
+        snprintf(args, sizeof args, "train --resume @/c.part %s --out @/d", others[i]);
+        snprintf(says, sizeof says, "%.*s: ", (int)strcspn(others[i], " "), others[i]);
+        program_expect_in(dir, args, OPT_EXIT_FAILED, says);
+    }
 }
 
 /* The changes are in the file; a resumed run takes them from there. */
