@@ -183,7 +183,6 @@ int text_sync_folder_of(const char *path)
     return text_sync_folder(dir);
 }
 
-/* pipes and devices cannot be replaced by a rename, so they are written to */
 static int write_in_place(const char *path, const void *data, size_t len, struct err *e)
 {
     int fd = open(path, O_WRONLY | O_CLOEXEC);
@@ -193,13 +192,25 @@ static int write_in_place(const char *path, const void *data, size_t len, struct
     return ok ? 0 : err_field(e, ERR_IO, path, "cannot be written: %s", strerror(why));
 }
 
-int text_write_file(const char *path, const void *data, size_t len, struct err *e)
+bool text_in_place(const char *path)
 {
     struct stat st;
-    if (stat(path, &st) == 0 && !S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode))
-        return write_in_place(path, data, len, e);
+    return stat(path, &st) == 0 && !S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode);
+}
 
-    char tmp[4096];
+const char *text_link_target(char out[PATH_MAX], const char *path)
+{
+    struct stat st;
+    bool link = lstat(path, &st) == 0 && S_ISLNK(st.st_mode);
+    return link && realpath(path, out) ? out : path;
+}
+
+int text_write_file(const char *path, const void *data, size_t len, struct err *e)
+{
+    if (text_in_place(path)) return write_in_place(path, data, len, e);
+
+    char tmp[4096], target[PATH_MAX];
+    path = text_link_target(target, path);
     if (snprintf(tmp, sizeof tmp, "%s.tmp", path) >= (int)sizeof tmp)
         return err_field(e, ERR_RANGE, path, "the path is too long");
 

@@ -11,6 +11,7 @@
 
 #include "base/err.h"
 
+#include <limits.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -48,8 +49,14 @@ int text_distance(const char *a, const char *b);
  * bytes. len may be NULL. */
 char *text_read_file(const char *path, size_t limit, size_t *len, struct err *e);
 
+/* An existing device or pipe, which a rename must not replace. */
+bool text_in_place(const char *path);
+/* The file that a symbolic link leads to, in out; path itself if it is no link or leads nowhere. */
+const char *text_link_target(char out[PATH_MAX], const char *path);
+
 /* Writes path.tmp, fsyncs it, renames it to path and fsyncs the folder. After a crash the path holds
- * the old bytes or the new ones, never a mixture. An existing device or pipe is written to directly. */
+ * the old bytes or the new ones, never a mixture. An existing device or pipe is written to directly.
+ * A symbolic link stays: the file that it leads to is replaced. */
 TEXT_CHECK int text_write_file(const char *path, const void *data, size_t len,
                                struct err *e);
 

@@ -40,12 +40,12 @@ struct out {
 
 static bool is_stdout(const char *path)
 {
-    return path && strcmp(path, "-") == 0;
+    return path && (strcmp(path, "-") == 0 || strcmp(path, "/dev/stdout") == 0);
 }
 
 static int out_check_folder(const char *path, struct err *e)
 {
-    if (!path || is_stdout(path)) return 0;
+    if (!path || is_stdout(path) || text_in_place(path)) return 0;
     char dir[4096];
     snprintf(dir, sizeof dir, "%s", path);
     char *slash = strrchr(dir, '/');

@@ -237,6 +237,23 @@ TEST(devices_stay_devices)
     ck_assert_ptr_nonnull(strstr(e2.detail, "No space"));
 }
 
+TEST(links_stay_links)
+{
+    struct err e = {0};
+    struct stat st;
+    const char *dir = tmpdir_new();
+    char link[512];
+    snprintf(link, sizeof link, "%s/link", dir);
+    tmpdir_put(dir, "real", "old");
+    ck_assert_int_eq(symlink("real", link), 0);
+    ck_assert_int_eq(text_write_file(link, "new", 3, &e), 0);
+    ck_assert_int_eq(lstat(link, &st), 0);
+    ck_assert(S_ISLNK(st.st_mode));
+    char *text = text_read_file(tmpdir_path(dir, "real"), 100, NULL, &e);
+    ck_assert_str_eq(text, "new");
+    free(text);
+}
+
 TEST(paths_have_an_end)
 {
     struct err e = {0};
@@ -345,7 +362,7 @@ SUITE(base_text, ROWS(doubles_that_are_read, good),
       scanning_moves_behind_the_number, distances, utf8_characters,
       a_file_comes_back_as_it_was_written, reading_has_a_limit,
       what_cannot_be_read_says_why, a_folder_that_takes_no_file,
-      a_failed_write_leaves_the_old_file, devices_stay_devices, paths_have_an_end,
-      only_printable_utf8_is_kept, last_components, refusals_keep_the_line,
-      reading_survives_every_failing_allocation,
+      a_failed_write_leaves_the_old_file, devices_stay_devices, links_stay_links,
+      paths_have_an_end, only_printable_utf8_is_kept, last_components,
+      refusals_keep_the_line, reading_survives_every_failing_allocation,
       csv_fields_are_quoted_where_they_have_to_be);

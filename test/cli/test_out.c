@@ -154,6 +154,15 @@ TEST(cells_are_columns_by_their_conversion)
     out_free(o);
 }
 
+TEST(the_device_of_standard_output_is_standard_output)
+{
+    char *dash = finish(two_rows(&(struct out_cfg){.csv = "-"}));
+    char *device = finish(two_rows(&(struct out_cfg){.csv = "/dev/stdout"}));
+    ck_assert_str_eq(dash, device);
+    free(dash);
+    free(device);
+}
+
 static struct out *brief_rows(const struct out_cfg *cfg)
 {
     struct out *o = two_rows(cfg);
@@ -188,4 +197,5 @@ SUITE(cli_out, the_table_is_aligned, brief_cells_replace_the_columns_of_the_tabl
       csv_quotes_and_keeps_digits, json_on_stdout_is_one_object_and_nothing_else,
       a_name_that_is_not_utf8_does_not_end_the_table, no_rows_is_still_json,
       files_and_the_table, what_cannot_work_is_refused_at_the_start,
-      cells_are_columns_by_their_conversion);
+      cells_are_columns_by_their_conversion,
+      the_device_of_standard_output_is_standard_output);

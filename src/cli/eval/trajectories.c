@@ -14,7 +14,7 @@ enum { NAME = 4200 }; /* moe:FILE has the length of a path */
 struct trajectories {
     char path[4096], part[4100]; /* part: the file until it is complete */
     FILE *f;
-    bool json;
+    bool json, renamed; /* renamed: part becomes path */
     int with, levels;
     int64_t rows;
     char policy[2 * NAME], profile[2 * NAME], trace[2 * NAME]; /* quoted */
@@ -47,13 +47,15 @@ struct trajectories *trajectories_new(const char *path, int with, int levels,
         err_set(e, ERR_MEMORY, "no memory for trajectories");
         return NULL;
     }
+    char target[PATH_MAX];
     bool to_stdout = !strcmp(path, "-");
     t->json = ends_with(path, ".jsonl") || ends_with(path, ".ndjson");
     t->with = with;
     t->levels = levels;
-    snprintf(t->path, sizeof t->path, "%s", path);
-    if (!to_stdout) snprintf(t->part, sizeof t->part, "%s.tmp", t->path);
-    t->f = to_stdout ? stdout : fopen(t->part, "w");
+    snprintf(t->path, sizeof t->path, "%s", text_link_target(target, path));
+    t->renamed = !to_stdout && !text_in_place(path);
+    if (t->renamed) snprintf(t->part, sizeof t->part, "%s.tmp", t->path);
+    t->f = to_stdout ? stdout : fopen(t->renamed ? t->part : t->path, "w");
     if (!t->f) {
         err_field(e, ERR_IO, path, "%s", strerror(errno));
         free(t);
@@ -68,7 +70,7 @@ void trajectories_free(struct trajectories *t)
     if (!t) return;
     if (t->f && t->f != stdout) {
         fclose(t->f);
-        unlink(t->part);
+        if (t->renamed) unlink(t->part);
     }
     free(t);
 }
@@ -185,11 +187,10 @@ int64_t trajectories_rows(const struct trajectories *t)
 int trajectories_close(struct trajectories *t, struct err *e)
 {
     bool bad = t->f == stdout ? fflush(stdout) != 0 : fclose(t->f) != 0;
-    bool renamed = t->f != stdout;
     t->f = NULL;
-    if (!bad && renamed) bad = rename(t->part, t->path) != 0;
+    if (!bad && t->renamed) bad = rename(t->part, t->path) != 0;
     if (!bad) return 0;
     int why = errno;
-    if (renamed) unlink(t->part);
+    if (t->renamed) unlink(t->part);
     return err_field(e, ERR_IO, t->path, "cannot be written: %s", strerror(why));
 }

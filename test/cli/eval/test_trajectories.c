@@ -4,9 +4,12 @@
 #include "support/suites.h"
 #include "support/tmpdir.h"
 
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 static const char *dir;
 
@@ -91,6 +94,35 @@ TEST(json_lines)
     free(text);
 }
 
+/* A rename would put a file in the place of a device, or of a link. */
+TEST(devices_and_links_stay)
+{
+    struct err e = {0};
+    struct stat st;
+    char path[2][512];
+    snprintf(path[0], sizeof path[0], "%s/fifo", dir);
+    snprintf(path[1], sizeof path[1], "%s/link", dir);
+    ck_assert_int_eq(mkfifo(path[0], 0600), 0);
+    ck_assert_int_eq(symlink("real.csv", path[1]), 0);
+    tmpdir_put(dir, "real.csv", "old");
+    int fd = open(path[0], O_RDONLY | O_NONBLOCK);
+    for (int i = 0; i < 2; i++) {
+        struct trajectories *t = trajectories_new(path[i], 0, 2, &e);
+        ck_assert_msg(t != NULL, "%s", e.detail);
+        ck_assert_int_eq(trajectories_close(t, &e), 0);
+        trajectories_free(t);
+        ck_assert_int_eq(lstat(path[i], &st), 0);
+        ck_assert(i ? S_ISLNK(st.st_mode) : S_ISFIFO(st.st_mode));
+    }
+    char head[8] = "",
+         *text = text_read_file(tmpdir_path(dir, "real.csv"), 1000, NULL, &e);
+    ck_assert_int_eq(read(fd, head, 6), 6);
+    ck_assert_str_eq(head, "policy");
+    ck_assert_int_eq(strncmp(text, "policy", 6), 0);
+    free(text);
+    close(fd);
+}
+
 TEST(nothing_is_left_of_what_was_not_closed)
 {
     struct err e = {0};
@@ -105,4 +137,4 @@ TEST(nothing_is_left_of_what_was_not_closed)
 }
 
 SUITE_SET_UP(cli_eval_trajectories, 0, set_up, NULL, csv, json_lines,
-             nothing_is_left_of_what_was_not_closed);
+             devices_and_links_stay, nothing_is_left_of_what_was_not_closed);
