@@ -169,6 +169,7 @@ static int convert_set(struct conversion *c, const char *from, const char *to,
     if (!rc)
         out_say(c->out, "%s: %s, %d of %d sessions are traces of %g s or more", from,
                 s.format, s.n, s.sessions, c->cfg.min_s);
+    c->cfg.first += s.sessions; /* so that no log of a folder has names of another */
     for (int i = 0; i < s.n && !rc; i++) {
         char path[4096];
         rc = join_path(path, sizeof path, to, s.traces[i]->name, e);
@@ -305,6 +306,9 @@ static int convert(int argc, char **argv)
         return opt_usage("trace convert", sessions.data
                                               ? "--from takes the place of FROM: give TO"
                                               : "needs FROM and TO, or --from DATA TO");
+    const char *filter = sessions.profiles.n ? "profile" : recordings_option(&sessions);
+    if (!sessions.data && filter)
+        return opt_usage("trace convert", "--%s needs --from DATA", filter);
 
     struct err e = {0};
     const char *from = sessions.data ? NULL : argv[at], *to = argv[argc - 1];

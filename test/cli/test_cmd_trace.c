@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 static const char *dir;
 
@@ -81,6 +82,20 @@ TEST(convert_makes_a_trace_of_each_session)
     tmpdir_put(dir, "plain", "0 1\n1 2\n");
     expect("convert @ @/mixed --min-s 5 --json - 2> /dev/null", OPT_EXIT_DONE,
            PARTS("/mixed/plain\"", "/mixed/fcc-web-00001-2-a\", \"rows\": 2"));
+}
+
+/* Sessions of two logs have the same units and targets. */
+TEST(logs_of_one_folder_keep_their_traces_apart)
+{
+    const char *log = "unit_id,target,fetch_time,bytes_sec\n1,a,1,125000\n1,a,1,250000\n"
+                      "1,a,1,125000\n";
+    ck_assert_int_eq(mkdir(tmpdir_path(dir, "logs"), 0700), 0);
+    tmpdir_put(dir, "logs/a.csv", log);
+    tmpdir_put(dir, "logs/b.csv", log);
+    expect(
+        "convert @/logs @/fcc --min-s 5", OPT_EXIT_DONE,
+        PARTS("traces written: 2", "/fcc/fcc-web-00000-1-a", "/fcc/fcc-web-00001-1-a"));
+    expect("check @/fcc", OPT_EXIT_DONE, PARTS("2 ok"));
 }
 
 TEST(generate_is_reproducible)
@@ -176,11 +191,13 @@ TEST(sessions_of_a_daemon_become_links)
            PARTS("left out by the filters", "too short"));
     expect("convert --from @ @ @", 2, PARTS("give TO"));
     expect("convert @", 2, PARTS("--from DATA TO"));
+    expect("convert --since 2026-11-01 @ @/x", 2, PARTS("--since needs --from DATA"));
+    expect("convert --profile news @ @/x", 2, PARTS("--profile needs --from DATA"));
     expect("convert --from @ --profile sports @/none", 1, PARTS("no usable session"));
 }
 
 SUITE_SET_UP(cli_cmd_trace, 60, set_up, NULL, check_gives_a_verdict_per_file,
              convert_writes_pensieve_text, convert_makes_a_trace_of_each_session,
-             generate_is_reproducible, stats_per_trace_and_in_total,
-             overlap_lists_what_eval_can_leave_out, help_and_unknown_commands,
-             sessions_of_a_daemon_become_links);
+             logs_of_one_folder_keep_their_traces_apart, generate_is_reproducible,
+             stats_per_trace_and_in_total, overlap_lists_what_eval_can_leave_out,
+             help_and_unknown_commands, sessions_of_a_daemon_become_links);

@@ -657,7 +657,7 @@ static int make_traces(struct trace_set *out, const struct trace_set_sessions *s
         const struct trace_rows *rows = &s->at[i].rows;
         if (rows->n < 2 || rows->time_s[rows->n - 1] < cfg->min_s) continue;
         char name[128];
-        name_trace(name, sizeof name, format->prefix, i, s->at[i].key);
+        name_trace(name, sizeof name, format->prefix, cfg->first + i, s->at[i].key);
         struct err why = {0};
         struct trace *t = trace_of_rows(rows, name, &why);
         if (!t && why.code == ERR_MEMORY) return err_set(e, ERR_MEMORY, "%s", why.detail);

@@ -34,6 +34,7 @@
 
 struct trace_set_cfg {
     double min_s;     /* shorter sessions are left out; default 60 */
+    int first;        /* number of the first session in the names of traces; default 0 */
     int max;          /* keep this many of the long enough sessions; default 10000 */
     int64_t max_rows; /* over all sessions; 0: 2e7 */
     void (*progress)(void *ctx, double share); /* of the file's bytes; may be NULL */
