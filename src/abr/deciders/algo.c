@@ -54,7 +54,7 @@ static const char *algo_argument(const struct algo_kind *kind, const char *spec)
     if (strncmp(spec, kind->name, n) != 0) return NULL;
     const char *rest = spec + n;
     if (kind->argument == NEEDED || !*rest) return rest;
-    return kind->argument == OPTIONAL && *rest == ':' ? rest + 1 : NULL;
+    return kind->argument == OPTIONAL && *rest == ':' && rest[1] ? rest + 1 : NULL;
 }
 
 static int decide_by_level(void *self, const struct view *v, const struct video *video)

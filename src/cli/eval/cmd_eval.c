@@ -677,15 +677,18 @@ static int check_sessions(const struct work *w)
     const struct setup *s = &w->setup, usual = setup_default();
     bool world = s->traces || s->part != usual.part || s->video || s->quality ||
                  s->ladder.n || s->chunk_s > 0 || s->chunks || s->mu || s->weights.n ||
-                 s->no_wrap || s->buffer_s < usual.buffer_s ||
-                 s->buffer_s > usual.buffer_s;
+                 s->spread >= 0 || strcmp(s->utility, usual.utility) || s->no_wrap ||
+                 s->buffer_s < usual.buffer_s || s->buffer_s > usual.buffer_s;
+    const char *filter = recordings_option(&w->sessions);
+    if (!w->sessions.data && filter)
+        return opt_usage("eval", "--%s needs --sessions DATA", filter);
     if (!w->sessions.data) return -1;
     if (world)
         return opt_usage("eval",
                          "--sessions brings links, videos, buffers and weights: it "
                          "cannot be combined with --traces, --part, --video, "
-                         "--quality, --ladder, --chunk-s, --chunks, --weights, "
-                         "--mu, --buffer-s and --no-wrap");
+                         "--quality, --ladder, --chunk-s, --chunks, --spread, "
+                         "--weights, --mu, --utility, --buffer-s and --no-wrap");
     if (w->gain || draws(w) || w->routing || w->why || w->exclude || w->page ||
         w->trajectories)
         return opt_usage("eval", "--sessions cannot be combined with --gain, --draws, "

@@ -134,7 +134,8 @@ TEST(wrong_names_are_told)
     } cases[] = {
         {"", ERR_ABSENT},        {"bb", ERR_ABSENT},       {"fixed", ERR_ABSENT},
         {"fixed-", ERR_INVALID}, {"fixed-x", ERR_INVALID}, {"fixed-32", ERR_RANGE},
-        {"fixed--1", ERR_RANGE}, {"mpcx", ERR_ABSENT},     {"rate:5", ERR_ABSENT}};
+        {"fixed--1", ERR_RANGE}, {"mpcx", ERR_ABSENT},     {"rate:5", ERR_ABSENT},
+        {"moe:", ERR_ABSENT},    {"soda:", ERR_ABSENT}};
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct err e = {0};
         struct algo a;

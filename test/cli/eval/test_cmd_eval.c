@@ -355,6 +355,14 @@ TEST(mistakes_are_named)
 {
     program_expect("eval --policy nope", OPT_EXIT_USAGE,
                    "known are fixed-N, random, rate");
+    program_expect("eval --policy moe:", OPT_EXIT_FAILED, "no policy 'moe:'");
+    program_expect("eval --since 2026-11-01", OPT_EXIT_USAGE,
+                   "--since needs --sessions DATA");
+    program_expect("eval --arm new", OPT_EXIT_USAGE, "--arm needs --sessions DATA");
+    program_expect("eval --label device=tv", OPT_EXIT_USAGE, "--label needs --sessions");
+    program_expect("eval --sessions-max 9", OPT_EXIT_USAGE, "--sessions-max needs");
+    program_expect("eval --sessions x --spread 0.1", OPT_EXIT_USAGE, "--spread");
+    program_expect("eval --sessions x --utility log", OPT_EXIT_USAGE, "--utility");
     program_expect("eval --policy rate,rate", OPT_EXIT_USAGE, "given twice");
     program_expect("eval --profile nope", OPT_EXIT_USAGE,
                    "--profile: 'nope' is not a built-in profile");
