@@ -2,6 +2,8 @@
 #include "cli/opt.h"
 #include "cli/term.h"
 
+#include <errno.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -98,8 +100,10 @@ int main(int argc, char **argv)
     int code = dispatch(argc, argv);
 
     /* a full disk or a closed pipe must not look like success */
-    if (fflush(stdout) || ferror(stdout)) {
-        perror("abrd: standard output");
+    bool flushed = fflush(stdout) == 0; /* only if not, errno says why */
+    if (!flushed || ferror(stdout)) {
+        fprintf(stderr, "abrd: standard output: %s\n",
+                flushed ? "could not be written in full" : strerror(errno));
         if (code == OPT_EXIT_DONE) code = OPT_EXIT_FAILED;
     }
     return code;

@@ -26,6 +26,7 @@ static void plan_row(struct out *o, int i, const struct compare_cell *cell, doub
 {
     const struct compare_kind *kind = &compare_kinds[ROWS[i].figure];
     double sd = cell ? compare_deviation(&cell[ROWS[i].figure]) : kind->scale;
+    if (!(sd > 0)) sd = (double)NAN; /* all are alike: not known */
     double fixed = confseq_fixed(share, (double[]){sd, sd}, ROWS[i].difference);
     out_row(o);
     out_text(o, "figure", kind->name);

@@ -73,7 +73,14 @@ TEST(a_full_disk_is_not_success)
 {
     struct program_result r = program_run("help > /dev/full");
     ck_assert_int_eq(r.code, OPT_EXIT_FAILED);
-    ck_assert_ptr_nonnull(strstr(r.text, "standard output"));
+    ck_assert_ptr_nonnull(strstr(r.text, "standard output: No space"));
+    program_free(&r);
+    /* the command has seen it already, and errno may be that of something later */
+    r = program_run("trial plan --csv - > /dev/full");
+    ck_assert_int_eq(r.code, OPT_EXIT_FAILED);
+    ck_assert_ptr_nonnull(strstr(r.text, "standard output: No space"));
+    ck_assert_ptr_nonnull(
+        strstr(r.text, "standard output: could not be written in full"));
     program_free(&r);
 }
 

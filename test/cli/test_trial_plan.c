@@ -2,6 +2,7 @@
 
 #include <check.h>
 #include <math.h>
+#include <stdio.h>
 
 #include "base/confseq.h"
 #include "support/program.h"
@@ -33,6 +34,24 @@ TEST(the_table_has_typical_and_own_deviations)
                                      .policy = {"rate"}});
     program_expect_in(dir, "trial plan --data @", 1, "has no session that ended");
     program_expect_in(dir, "trial plan --data @/none", 1, "none");
+    /* two sessions that are alike do not say how much viewers differ */
+    struct store s;
+    char path[512];
+    snprintf(path, sizeof path, "%s/abrd.db", dir);
+    struct store_sqlite_cfg cfg = {.path = path, .reserve = -1};
+    ck_assert_int_eq(store_sqlite_open(&s, &cfg, NULL), 0);
+    for (int i = 0; i < 2; i++) {
+        struct store_rec rec = {.kind = STORE_SESSION};
+        rec.row =
+            (struct track_row){.id = {9, (uint8_t)i},
+                               .levels = 2,
+                               .ladder_kbps = {1, 2},
+                               .closed = true,
+                               .seen = {.started = true, .chunks = 4, .played_s = 9}};
+        ck_assert_int_eq(s.write(s.self, &rec, 1, NULL), 0);
+    }
+    s.free(s.self);
+    program_expect_in(dir, "trial plan --data @ --csv -", 0, "startup,s,,0.5,,,\n");
     tmpdir_remove(dir);
 }
 

@@ -174,7 +174,7 @@ static void print_scaled(struct out *rows, const struct viewers_cfg *c,
 /* What the viewers of a profile saw, as columns and as brief cells. */
 static void print_seen(struct out *rows, const struct viewers_row *p, const char *mode)
 {
-    double n = p->chunks ? (double)p->chunks : 1;
+    double n = (double)p->chunks; /* 0: the figures are not known */
     double stall_ratio = p->stall_s / (p->stall_s + p->media_s);
     double minutes = p->media_s / 60;
     double per_min = (double)p->switches / minutes, by_player = (double)p->by_player / n;
@@ -183,6 +183,7 @@ static void print_seen(struct out *rows, const struct viewers_row *p, const char
               "startup_p90_s=%.2f by_player=%.4f",
               p->quality / n, stall_ratio, per_min, p->startup_median_s, p->startup_p90_s,
               by_player);
+    if (!p->chunks) return;
     out_brief(rows, "start s (p90)", false, "%.2f (%.2f)", p->startup_median_s,
               p->startup_p90_s);
     out_brief(rows, "stall %", false, "%.2f", 100 * stall_ratio);
@@ -200,7 +201,7 @@ static void print_crowd(struct out *rows, const struct viewers_cfg *c,
 {
     for (int i = 0; i < c->n_profiles; i++) {
         const struct viewers_row *p = &r->profile[i];
-        double n = p->chunks ? (double)p->chunks : 1;
+        double n = (double)p->chunks;
         const char *name = c->profile[i].name[0] ? c->profile[i].name : VIEWERS_HINTLESS;
         out_row(rows);
         if (phase) out_text(rows, "phase", phase);

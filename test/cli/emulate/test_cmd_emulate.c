@@ -69,6 +69,15 @@ TEST(a_row_for_every_profile)
                    OPT_EXIT_DONE, "moe,untagged,traces,in process,9,432,");
 }
 
+TEST(a_profile_without_a_viewer_has_no_figures)
+{
+    struct program_result r =
+        program_run("emulate --viewers 1 --profile news,live --quiet");
+    ck_assert_int_eq(r.code, OPT_EXIT_DONE);
+    ck_assert_ptr_null(strstr(r.text, "nan"));
+    program_free(&r);
+}
+
 static double number_of(const char *text, const char *key)
 {
     const char *at = strstr(text, key);
@@ -276,7 +285,8 @@ TEST(settings_of_the_learner_are_used)
 SUITE_WITHIN(cli_emulate_cmd_emulate, 120, bad_requests_say_what_to_do,
              a_sequence_is_played_on_one_daemon, settings_of_the_learner_are_used,
              lies_do_not_get_out, a_run_that_fails_writes_nothing,
-             a_row_for_every_profile, rows_say_what_viewers_saw,
+             a_row_for_every_profile, a_profile_without_a_viewer_has_no_figures,
+             rows_say_what_viewers_saw,
              the_order_of_viewers_changes_nothing_without_learning,
              learning_publishes_and_is_scored, older_profiles_do_not_notice_growth,
              a_added_profile_learns_and_is_scored, what_viewers_saw_is_a_page);
