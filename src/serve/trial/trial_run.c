@@ -423,6 +423,9 @@ static int state_resume(struct trial_run *t, const struct trial_saved *s, struct
     struct trial_plan plan;
     int rc = s->name ? trial_saved_plan(&plan, s, e)
                      : err_field(e, ERR_CORRUPT, t->path, "has no name of a trial");
+    int promoted = !rc && s->promoted ? arm_of(&plan, s->promoted) : -1;
+    if (!rc && s->phase == TRIAL_PROMOTED && promoted < 0)
+        rc = err_field(e, ERR_CORRUPT, t->path, "promotes no arm of the trial");
     const struct log *log = s->phase == TRIAL_ENDED ? NULL : t->how.log;
     struct ways *ways =
         rc ? NULL : ways_reopen(&plan, t->how.policy, t->how.profiles, log, e);
@@ -439,7 +442,7 @@ static int state_resume(struct trial_run *t, const struct trial_saved *s, struct
     if (s->key) d->id = id_of(d->key, plan.name);
     d->report.phase = s->phase;
     d->report.started_at = s->started_at;
-    d->report.promoted = s->promoted ? arm_of(&plan, s->promoted) : -1;
+    d->report.promoted = promoted;
     state_stopped(&d->report, &s->stopped);
     log_event(t->how.log, LOG_INFO, "trial", "%s: %s, %d sessions in the store",
               plan.name, trial_phases[s->phase], d->rows);

@@ -34,8 +34,8 @@
  * The file trial.state of the data folder has plan, phase and stopped arms, in the form of a configuration
  * file. It is written whole, at each change.
  *
- * Errors: ERR_CONFLICT (a trial of this name with other arms, none to promote, or a closed arm), ERR_ABSENT, ERR_INVALID,
- * ERR_IO, ERR_MEMORY.
+ * Errors: ERR_CONFLICT (a trial of this name with other arms, none to promote, or a closed arm), ERR_ABSENT,
+ * ERR_INVALID, ERR_IO, ERR_MEMORY.
  * Threads: locked inside, a leaf; trial_run_start, _promote, _rollback and _save also hold the file's lock
  * across the disk, so an HTTP worker must not call them. assign, decide and ended allocate nothing. */
 #ifndef SERVE_TRIAL_RUN_H

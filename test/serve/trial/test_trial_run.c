@@ -272,6 +272,29 @@ TEST(promotion_and_rollback_stay_over_a_restart)
     ck_assert_str_eq(open_viewer("", 501).trial, "");
 }
 
+TEST(a_damaged_state_is_refused)
+{
+    char path[320], text[1024] = "";
+    ck_assert_int_eq(trial_run_promote(the_trial(), "tail", NULL), 0);
+    served_kill(&f);
+    snprintf(path, sizeof path, "%s/trial.state", f.data);
+    FILE *file = fopen(path, "r+");
+    ck_assert_ptr_nonnull(file);
+    ck_assert_uint_gt(fread(text, 1, sizeof text - 1, file), 0);
+    char *name = strstr(text, "promoted = tail");
+    ck_assert_ptr_nonnull(name);
+    memcpy(name, "promoted = tale", strlen("promoted = tale"));
+    rewind(file);
+    fputs(text, file);
+    fclose(file);
+    struct err e = {0};
+    ck_assert_ptr_null(service_new(&f.cfg, &e));
+    ck_assert_int_eq(e.code, ERR_CORRUPT);
+    ck_assert_str_eq(e.detail, "promotes no arm of the trial");
+    remove(path);
+    served_start(&f);
+}
+
 /* A trial with weights of a file, which are in the arm `of`. */
 static void start_with_file(char file[300], int of)
 {
@@ -590,7 +613,7 @@ SUITE_SET_UP(serve_trial_trial_run, 120, setup, teardown, arms_decide_as_their_p
              a_mode_keeps_a_session_out, a_viewer_keeps_its_arm_and_counts_once,
              a_crash_loses_no_assignment, a_bad_arm_is_stopped_and_falls_back,
              a_running_session_of_a_stopped_arm_falls_back,
-             promotion_and_rollback_stay_over_a_restart,
+             promotion_and_rollback_stay_over_a_restart, a_damaged_state_is_refused,
              an_arm_without_its_file_falls_back, a_control_without_its_file_is_the_player,
              a_name_is_used_once, weights_of_a_file_decide_and_teach_nothing,
              arms_decide_for_a_long_ladder, a_decision_of_an_arm_allocates_nothing,
