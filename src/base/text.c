@@ -173,14 +173,19 @@ int text_sync_folder(const char *dir)
     return rc;
 }
 
+const char *text_folder_of(char out[PATH_MAX], const char *path)
+{
+    snprintf(out, PATH_MAX, "%s", path);
+    char *slash = strrchr(out, '/');
+    if (!slash) return strcpy(out, ".");
+    slash[slash == out ? 1 : 0] = '\0';
+    return out;
+}
+
 int text_sync_folder_of(const char *path)
 {
-    char dir[4096];
-    snprintf(dir, sizeof dir, "%s", path);
-    char *slash = strrchr(dir, '/');
-    if (!slash) return text_sync_folder(".");
-    slash[slash == dir ? 1 : 0] = '\0';
-    return text_sync_folder(dir);
+    char dir[PATH_MAX];
+    return text_sync_folder(text_folder_of(dir, path));
 }
 
 static int write_in_place(const char *path, const void *data, size_t len, struct err *e)
@@ -192,7 +197,7 @@ static int write_in_place(const char *path, const void *data, size_t len, struct
     return ok ? 0 : err_field(e, ERR_IO, path, "cannot be written: %s", strerror(why));
 }
 
-bool text_in_place(const char *path)
+bool text_is_special(const char *path)
 {
     struct stat st;
     return stat(path, &st) == 0 && !S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode);
@@ -207,7 +212,7 @@ const char *text_link_target(char out[PATH_MAX], const char *path)
 
 int text_write_file(const char *path, const void *data, size_t len, struct err *e)
 {
-    if (text_in_place(path)) return write_in_place(path, data, len, e);
+    if (text_is_special(path)) return write_in_place(path, data, len, e);
 
     char tmp[4096], target[PATH_MAX];
     path = text_link_target(target, path);

@@ -49,8 +49,11 @@ int text_distance(const char *a, const char *b);
  * bytes. len may be NULL. */
 char *text_read_file(const char *path, size_t limit, size_t *len, struct err *e);
 
-/* An existing device or pipe, which a rename must not replace. */
-bool text_in_place(const char *path);
+/* The folder of a path, in out; "." if the path names none. Longer paths are cut off. */
+const char *text_folder_of(char out[PATH_MAX], const char *path);
+
+/* Whether path is a device, a pipe or a socket, which a rename must not replace. */
+bool text_is_special(const char *path);
 /* The file that a symbolic link leads to, in out; path itself if it is no link or leads nowhere. */
 const char *text_link_target(char out[PATH_MAX], const char *path);
 

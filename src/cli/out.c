@@ -45,12 +45,9 @@ static bool is_stdout(const char *path)
 
 static int out_check_folder(const char *path, struct err *e)
 {
-    if (!path || is_stdout(path) || text_in_place(path)) return 0;
-    char dir[4096];
-    snprintf(dir, sizeof dir, "%s", path);
-    char *slash = strrchr(dir, '/');
-    if (slash) slash[slash == dir ? 1 : 0] = '\0';
-    if (access(slash ? dir : ".", W_OK) == 0) return 0;
+    if (!path || is_stdout(path) || text_is_special(path)) return 0;
+    char dir[PATH_MAX];
+    if (access(text_folder_of(dir, path), W_OK) == 0) return 0;
     return err_field(e, ERR_IO, path, "cannot be written: %s", strerror(errno));
 }
 

@@ -47,8 +47,8 @@ void page_assets_free(struct report_assets *a)
     *a = (struct report_assets){0};
 }
 
-static int page_split(char *dir, size_t dir_size, char *name, size_t name_size,
-                      const char *path, struct err *e)
+static int page_split(char dir[PATH_MAX], char *name, size_t name_size, const char *path,
+                      struct err *e)
 {
     static const char plain[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
                                 "0123456789-_";
@@ -60,20 +60,17 @@ static int page_split(char *dir, size_t dir_size, char *name, size_t name_size,
                          "and '_'",
                          path);
     snprintf(name, name_size, "%.*s", (int)n, file);
-    snprintf(dir, dir_size, "%.*s", slash ? (int)(slash - path) : 1, slash ? path : ".");
-    if (slash == path) snprintf(dir, dir_size, "/");
     struct stat st;
-    if (!stat(dir, &st) && S_ISDIR(st.st_mode)) return 0;
+    if (!stat(text_folder_of(dir, path), &st) && S_ISDIR(st.st_mode)) return 0;
     return err_field(e, ERR_ABSENT, "--report", "there is no folder '%.60s'", dir);
 }
 
 struct report *page_new(const char *path, const char *title, struct err *e)
 {
-    char dir[4096], name[64];
+    char dir[PATH_MAX], name[64];
     struct report_assets assets = {0};
     struct report *r = NULL;
-    if (!page_split(dir, sizeof dir, name, sizeof name, path, e) &&
-        !page_assets(&assets, e))
+    if (!page_split(dir, name, sizeof name, path, e) && !page_assets(&assets, e))
         r = report_new(name, title, e);
     page_assets_free(&assets);
     return r;
@@ -81,9 +78,9 @@ struct report *page_new(const char *path, const char *title, struct err *e)
 
 int page_write(const struct report *r, const char *path, struct err *e)
 {
-    char dir[4096], name[64];
+    char dir[PATH_MAX], name[64];
     struct report_assets assets = {0};
-    int rc = page_split(dir, sizeof dir, name, sizeof name, path, e);
+    int rc = page_split(dir, name, sizeof name, path, e);
     if (!rc) rc = page_assets(&assets, e);
     if (!rc) rc = report_write_alone(r, dir, &assets, e);
     page_assets_free(&assets);

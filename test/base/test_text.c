@@ -254,6 +254,16 @@ TEST(links_stay_links)
     free(text);
 }
 
+TEST(the_folder_of_a_path)
+{
+    static const char *const rows[][2] = {{"a.csv", "."},     {"/a.csv", "/"},
+                                          {"b/a.csv", "b"},   {"/b/c/a.csv", "/b/c"},
+                                          {"../a.csv", ".."}, {"b/", "b"}};
+    char dir[PATH_MAX];
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        ck_assert_str_eq(text_folder_of(dir, rows[i][0]), rows[i][1]);
+}
+
 TEST(paths_have_an_end)
 {
     struct err e = {0};
@@ -363,6 +373,6 @@ SUITE(base_text, ROWS(doubles_that_are_read, good),
       a_file_comes_back_as_it_was_written, reading_has_a_limit,
       what_cannot_be_read_says_why, a_folder_that_takes_no_file,
       a_failed_write_leaves_the_old_file, devices_stay_devices, links_stay_links,
-      paths_have_an_end, only_printable_utf8_is_kept, last_components,
-      refusals_keep_the_line, reading_survives_every_failing_allocation,
+      the_folder_of_a_path, paths_have_an_end, only_printable_utf8_is_kept,
+      last_components, refusals_keep_the_line, reading_survives_every_failing_allocation,
       csv_fields_are_quoted_where_they_have_to_be);

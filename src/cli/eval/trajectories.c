@@ -53,7 +53,7 @@ struct trajectories *trajectories_new(const char *path, int with, int levels,
     t->with = with;
     t->levels = levels;
     snprintf(t->path, sizeof t->path, "%s", text_link_target(target, path));
-    t->renamed = !to_stdout && !text_in_place(path);
+    t->renamed = !to_stdout && !text_is_special(path);
     if (t->renamed) snprintf(t->part, sizeof t->part, "%s.tmp", t->path);
     t->f = to_stdout ? stdout : fopen(t->renamed ? t->part : t->path, "w");
     if (!t->f) {

@@ -270,11 +270,8 @@ static void retrain_report(const struct retrain *r, const struct verdict *v,
 /* A candidate that cannot be written is refused before the work. */
 static int check_place(const struct retrain *r, struct err *e)
 {
-    char dir[PATH_SIZE];
-    snprintf(dir, sizeof dir, "%s", r->candidate);
-    char *slash = strrchr(dir, '/');
-    if (slash) slash[slash == dir ? 1 : 0] = '\0';
-    if (access(slash ? dir : ".", W_OK | X_OK) == 0)
+    char dir[PATH_MAX];
+    if (access(text_folder_of(dir, r->candidate), W_OK | X_OK) == 0)
         return recordings_check_unused(r->sessions.data, r->candidate, e);
     return err_field(e, ERR_IO, "--out",
                      "the folder of %s cannot be written to: give another file",

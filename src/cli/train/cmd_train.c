@@ -261,21 +261,39 @@ static int read_changes(struct work *w, const struct ckpt_meta *m, struct err *e
     return rc ? err_field(e, rc, w->resume, "%s", why.detail) : 0;
 }
 
+static struct work work_default(void)
+{
+    return (struct work){.preset = "tuned",
+                         .variant = "pamoe",
+                         .part = "all",
+                         .out_path = "policy.safetensors",
+                         .seed = 1,
+                         .checkpoint_s = 60.0,
+                         .sessions = recordings_cfg_default(),
+                         .threads = pool_cpus()};
+}
+
 /* The file has the values of these options. Given ones must be the same, defaults need not be. */
 static int check_resumed(const struct work *w, const struct ckpt_meta *m, struct err *e)
 {
+    const struct work usual = work_default();
     char steps[24], seed[24];
     snprintf(steps, sizeof steps, "%" PRId64, w->asked_steps);
     snprintf(seed, sizeof seed, "%" PRIu64, w->seed);
     const struct {
-        const char *option, *given, *usual, *saved;
-    } all[] = {{"--steps", steps, "0", ckpt_meta_get(m, "steps")},
-               {"--seed", seed, "1", ckpt_meta_get(m, "seed")},
-               {"--preset", w->preset, "tuned", ckpt_meta_get(m, "preset")},
-               {"--variant", w->variant, "pamoe", ckpt_meta_get(m, "variant")},
-               {"--part", w->part, "all", ckpt_meta_get(m, "traces_part")}};
+        const char *option, *given;
+        bool is_default;
+        const char *saved;
+    } all[] = {{"--steps", steps, !w->asked_steps, ckpt_meta_get(m, "steps")},
+               {"--seed", seed, w->seed == usual.seed, ckpt_meta_get(m, "seed")},
+               {"--preset", w->preset, !strcmp(w->preset, usual.preset),
+                ckpt_meta_get(m, "preset")},
+               {"--variant", w->variant, !strcmp(w->variant, usual.variant),
+                ckpt_meta_get(m, "variant")},
+               {"--part", w->part, !strcmp(w->part, usual.part),
+                ckpt_meta_get(m, "traces_part")}};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
-        if (strcmp(all[i].given, all[i].usual) && strcmp(all[i].given, all[i].saved))
+        if (!all[i].is_default && strcmp(all[i].given, all[i].saved))
             return err_field(e, ERR_CONFLICT, all[i].option,
                              "%s began with %s, not with %s: leave the option out",
                              w->resume, all[i].saved, all[i].given);
@@ -333,11 +351,8 @@ static void add_rewards(struct rollout_stats *sum, const struct rollout_stats *s
 /* A policy that cannot be written is refused before the work. */
 static int train_check_folder(const struct work *w, struct err *e)
 {
-    char dir[sizeof w->part_path];
-    snprintf(dir, sizeof dir, "%s", w->out_path);
-    char *slash = strrchr(dir, '/');
-    if (slash) slash[slash == dir ? 1 : 0] = '\0';
-    if (access(slash ? dir : ".", W_OK | X_OK) == 0) return 0;
+    char dir[PATH_MAX];
+    if (access(text_folder_of(dir, w->out_path), W_OK | X_OK) == 0) return 0;
     return err_field(e, ERR_IO, w->out_path, "its folder cannot be written to");
 }
 
@@ -529,14 +544,7 @@ out:
 
 int cmd_train(int argc, char **argv)
 {
-    struct work w = {.preset = "tuned",
-                     .variant = "pamoe",
-                     .part = "all",
-                     .out_path = "policy.safetensors",
-                     .seed = 1,
-                     .checkpoint_s = 60.0,
-                     .sessions = recordings_cfg_default(),
-                     .threads = pool_cpus()};
+    struct work w = work_default();
     override_init(&w.override);
     const struct field own[] = {
         {"preset", "NAME",

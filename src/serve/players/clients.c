@@ -17,7 +17,7 @@ struct place {
 struct clients {
     uint64_t seed;
     size_t bytes;
-    pthread_mutex_t opening;       /* of nothing here (clients_open_lock) */
+    pthread_mutex_t opening;       /* held by callers (clients_open_lock) */
     pthread_mutex_t lock;          /* of everything below */
     struct table *places;          /* struct place by key; they do not move */
     struct place *oldest, *newest; /* doubly linked */

@@ -268,7 +268,7 @@ static struct place *contents_find(struct contents *c, const char *path)
 
 /* The place for a new manifest: the least recently used one, or that of `who` if it has its share. The
  * lock is held. */
-static struct place *contents_oldest(struct contents *c, const struct addr *who)
+static struct place *contents_place(struct contents *c, const struct addr *who)
 {
     static const struct addr nobody;
     struct place *oldest = &c->at[0], *own = NULL;
@@ -335,7 +335,7 @@ int contents_learn(struct contents *c, const struct contents_manifest *m,
     pthread_mutex_lock(&c->lock);
     struct place *p = contents_find(c, m->path);
     if (!p) {
-        p = contents_oldest(c, &m->who);
+        p = contents_place(c, &m->who);
         p->who = m->who;
     }
     int n_old = place_release(old, p);

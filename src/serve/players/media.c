@@ -307,8 +307,8 @@ static struct viewer *viewer_place(struct media *m, const struct media_question 
         if (!v->link[0]) return v;
         if (v->state.active > 0 || (full && !viewer_of(v, &q->who))) continue;
         bool over = q->held && viewers_of(m, &v->who) > q->most;
-        bool older = place && over == place_over && v->used_s < place->used_s;
-        if (place && !older && over <= place_over) continue;
+        bool older = !place || v->used_s < place->used_s;
+        if (over < place_over || (over == place_over && !older)) continue;
         place = v;
         place_over = over;
     }

@@ -107,38 +107,35 @@ static int way_open_with(struct way *out, const struct trial_arm *arm,
     return way_open(out, arm, own, e);
 }
 
-static struct ways *ways_open(const struct trial_plan *p, const struct policy_cfg *own,
-                              struct profiles *profiles, struct err *e)
+static void way_close(struct way *out, const struct trial_plan *p, int arm,
+                      const struct log *log, const char *why)
 {
-    struct ways *w = calloc(1, sizeof *w);
-    int rc = w ? 0 : err_set(e, ERR_MEMORY, "no memory for the arms of a trial");
-    for (int i = 0; i < p->arms && !rc; i++)
-        rc = way_open_with(&w->way[w->n++], &p->arm[i], own, profiles, e);
-    if (!rc) return w;
-    ways_free(w);
-    return NULL;
+    *out = (struct way){.kind = WAY_PLAYER, .closed = true};
+    if (log)
+        log_event(log, LOG_ERROR, "trial", "%s: arm %s is closed, falls back to %s: %s",
+                  p->name, p->arm[arm].name,
+                  arm ? p->arm[0].name : "the player's own rules", why);
 }
 
-/* Of a trial that began earlier: arms whose file or profile is gone are closed. log NULL: they do not
- * decide. */
-static struct ways *ways_reopen(const struct trial_plan *p, const struct policy_cfg *own,
-                                struct profiles *profiles, const struct log *log,
-                                struct err *e)
+enum trial_age { AGE_NEW, AGE_BEGUN, AGE_ENDED };
+
+/* Arms whose file or profile is gone are an error in a new trial. Later they are closed, which is logged unless the
+ * trial has ended. */
+static struct ways *ways_open(const struct trial_plan *p, const struct trial_run_new *how,
+                              enum trial_age age, struct err *e)
 {
+    const struct log *log = age == AGE_BEGUN ? how->log : NULL;
     struct ways *w = calloc(1, sizeof *w);
     int rc = w ? 0 : err_set(e, ERR_MEMORY, "no memory for the arms of a trial");
     for (int i = 0; i < p->arms && !rc; i++) {
         struct way *way = &w->way[w->n++];
         struct err why = {0};
-        int closed = way_open_with(way, &p->arm[i], own, profiles, &why);
-        if (closed == ERR_MEMORY) rc = err_set(e, ERR_MEMORY, "%s", why.detail);
-        if (!closed || rc) continue;
-        *way = (struct way){.kind = WAY_PLAYER, .closed = true};
-        if (log)
-            log_event(log, LOG_ERROR, "trial",
-                      "%s: arm %s is closed, falls back to %s: %s", p->name,
-                      p->arm[i].name, i ? p->arm[0].name : "the player's own rules",
-                      why.detail);
+        rc = way_open_with(way, &p->arm[i], how->policy, how->profiles, &why);
+        if (rc && rc != ERR_MEMORY && age != AGE_NEW) {
+            way_close(way, p, i, log, why.detail);
+            rc = 0;
+        }
+        if (rc) err_field(e, rc, why.field, "%s", why.detail);
     }
     if (!rc) return w;
     ways_free(w);
@@ -426,9 +423,8 @@ static int state_resume(struct trial_run *t, const struct trial_saved *s, struct
     int promoted = !rc && s->promoted ? arm_of(&plan, s->promoted) : -1;
     if (!rc && s->phase == TRIAL_PROMOTED && promoted < 0)
         rc = err_field(e, ERR_CORRUPT, t->path, "promotes no arm of the trial");
-    const struct log *log = s->phase == TRIAL_ENDED ? NULL : t->how.log;
-    struct ways *ways =
-        rc ? NULL : ways_reopen(&plan, t->how.policy, t->how.profiles, log, e);
+    enum trial_age age = s->phase == TRIAL_ENDED ? AGE_ENDED : AGE_BEGUN;
+    struct ways *ways = rc ? NULL : ways_open(&plan, &t->how, age, e);
     struct draft *d = ways ? draft_new(t, &plan, NULL, e) : NULL;
     if (d && s->key && !sessions_id_parse(d->key, s->key)) {
         err_field(e, ERR_CORRUPT, t->path, "its key is not 32 hex digits");
@@ -490,7 +486,7 @@ static int start_again(struct trial_run *t, const struct trial_plan *plan, struc
 int trial_run_check(struct trial_run *t, const struct trial_plan *plan, struct err *e)
 {
     if (start_again(t, plan, NULL) == 1) return 0;
-    struct ways *ways = ways_open(plan, t->how.policy, t->how.profiles, e);
+    struct ways *ways = ways_open(plan, &t->how, AGE_NEW, e);
     ways_free(ways);
     return ways ? 0 : e ? e->code : ERR_INVALID;
 }
@@ -517,7 +513,7 @@ static struct draft *draft_unused(const struct trial_run *t,
 static int start_new(struct trial_run *t, const struct trial_plan *plan, double now,
                      struct err *e)
 {
-    struct ways *ways = ways_open(plan, t->how.policy, t->how.profiles, e);
+    struct ways *ways = ways_open(plan, &t->how, AGE_NEW, e);
     struct draft *d = ways ? draft_unused(t, plan, e) : NULL;
     if (!d) {
         ways_free(ways);
@@ -577,7 +573,7 @@ static int start_shared(struct trial_run *t, const struct trial_plan *plan, doub
 {
     struct start_ctx s = {.plan = plan, .now = now};
     int rc = start_again(t, plan, e);
-    struct ways *ways = rc ? NULL : ways_open(plan, t->how.policy, t->how.profiles, e);
+    struct ways *ways = rc ? NULL : ways_open(plan, &t->how, AGE_NEW, e);
     struct draft *d = ways ? draft_unused(t, plan, e) : NULL;
     if (!rc && !d) rc = e->code;
     ways_free(ways);
@@ -720,8 +716,7 @@ void trial_run_share(struct trial_run *t, const struct trial_peers *peers)
 static int follow_new(struct trial_run *t, const struct trial_common *c, struct err *e)
 {
     struct draft *d = draft_new(t, &c->plan, NULL, e);
-    struct ways *ways =
-        d ? ways_reopen(&c->plan, t->how.policy, t->how.profiles, t->how.log, e) : NULL;
+    struct ways *ways = d ? ways_open(&c->plan, &t->how, AGE_BEGUN, e) : NULL;
     if (!ways) {
         draft_free(d);
         return e->code;
