@@ -20,7 +20,7 @@ struct lines {
     char line[LINE_LEN];
 };
 
-/* The playlist without a byte order mark. RFC 8216 forbids the mark, and it occurs. */
+/* The playlist without a byte order mark. RFC 8216 forbids the mark, but some have it. */
 static const char *hls_begin(const char *text)
 {
     return strncmp(text, "\xef\xbb\xbf", 3) ? text : text + 3;
