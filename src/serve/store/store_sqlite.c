@@ -715,6 +715,8 @@ struct db {
     int count_fd;
     struct reserve reserve;
     pthread_mutex_t lock; /* of the reader and its statements */
+    /* SQLite refuses a second checkpoint at once, whatever the timeout; taken before `turn` */
+    pthread_mutex_t checkpoint;
     pthread_mutex_t
         turn; /* one transaction, or the deletion of sessions; guards the two below */
     uint8_t (*gone)[TRACK_ID]; /* (n_gone) sorted: sessions that were deleted */
@@ -893,11 +895,13 @@ static int db_forget(void *self, struct forget_stats *out,
 {
     struct db *d = self;
     struct forget_recent recent = {.since = since};
+    pthread_mutex_lock(&d->checkpoint);
     pthread_mutex_lock(&d->turn);
     int rc = forget_store(out, dry ? NULL : &recent, d->path, choice, key, dry, e);
     /* also after a failure: the rows may be gone */
     int noted = note_gone(d, &recent, e);
     pthread_mutex_unlock(&d->turn);
+    pthread_mutex_unlock(&d->checkpoint);
     free(recent.id);
     return rc ? rc : noted;
 }
@@ -914,8 +918,10 @@ static int db_tidy(void *self, struct err *e)
     struct db *d = self;
     (void)!fdatasync(d->count_fd);  /* a power cut leaves it little behind */
     if (!d->reserve.held) return 0; /* the room is for records */
+    if (pthread_mutex_trylock(&d->checkpoint)) return 0; /* a deletion empties the log */
     int rc =
         sqlite3_wal_checkpoint_v2(d->keeper, NULL, SQLITE_CHECKPOINT_PASSIVE, NULL, NULL);
+    pthread_mutex_unlock(&d->checkpoint);
     return rc == SQLITE_OK || rc == SQLITE_BUSY ? 0 : db_fail(d, d->keeper, rc, e);
 }
 
@@ -1222,6 +1228,7 @@ static void db_free(void *self)
     if (d->count_fd >= 0) close(d->count_fd);
     if (d->reserve.fd >= 0) close(d->reserve.fd);
     pthread_mutex_destroy(&d->turn);
+    pthread_mutex_destroy(&d->checkpoint);
     pthread_mutex_destroy(&d->lock);
     free(d->gone);
     free(d);
@@ -1286,6 +1293,7 @@ int store_sqlite_open(struct store *out, const struct store_sqlite_cfg *cfg,
     struct db *d = calloc(1, sizeof *d);
     if (!d) return err_set(e, ERR_MEMORY, "no memory for the store");
     pthread_mutex_init(&d->lock, NULL);
+    pthread_mutex_init(&d->checkpoint, NULL);
     pthread_mutex_init(&d->turn, NULL);
     d->count_fd = d->reserve.fd = -1;
     d->check_pages = cfg->check_pages ? cfg->check_pages : CHECK_PAGES;
@@ -1376,6 +1384,7 @@ int store_sqlite_read(struct store *out, const char *path, struct err *e)
     struct db *d = calloc(1, sizeof *d);
     if (!d) return err_set(e, ERR_MEMORY, "no memory for the store");
     pthread_mutex_init(&d->lock, NULL);
+    pthread_mutex_init(&d->checkpoint, NULL);
     pthread_mutex_init(&d->turn, NULL);
     d->count_fd = d->reserve.fd = -1;
     int code = 0;

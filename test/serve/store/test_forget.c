@@ -1,7 +1,9 @@
 #include "serve/store/forget.h"
 
 #include <dirent.h>
+#include <pthread.h>
 #include <sqlite3.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -256,6 +258,45 @@ TEST(a_request_under_way_brings_nothing_back)
     s.free(s.self);
 }
 
+struct tidier {
+    struct store *store;
+    atomic_bool stop;
+    int failed;
+};
+
+static void *tidy_until_stopped(void *arg)
+{
+    struct tidier *t = arg;
+    while (!atomic_load(&t->stop))
+        t->failed += t->store->tidy(t->store->self, NULL) != 0;
+    return NULL;
+}
+
+/* SQLite refuses a checkpoint beside another one at once, without waiting. */
+TEST(a_store_that_is_tidied_deletes)
+{
+    struct store s;
+    struct forget_stats n;
+    pthread_t thread;
+    ck_assert_int_eq(store_sqlite_open(&s, &(struct store_sqlite_cfg){.path = path}, &e),
+                     0);
+    struct tidier t = {.store = &s};
+    ck_assert_int_eq(pthread_create(&thread, NULL, tidy_until_stopped, &t), 0);
+    for (int i = 0; i < SESSIONS / 5; i++) {
+        struct track_row row = forget_row(i);
+        struct forget_choice one = {.has_id = true};
+        memcpy(one.id, row.id, TRACK_ID);
+        ck_assert_msg(!s.forget(s.self, &n, &one, KEY, 1e9, false, &e), "%d: %s", i,
+                      e.detail);
+        ck_assert_int_eq(n.sessions, 1);
+        ck_assert_int_eq(found_of(i), 0);
+    }
+    atomic_store(&t.stop, true);
+    pthread_join(thread, NULL);
+    ck_assert_int_eq(t.failed, 0);
+    s.free(s.self);
+}
+
 TEST(sessions_in_memory_are_chosen_alike)
 {
     struct track_row row = forget_row(3);
@@ -302,5 +343,5 @@ TEST(times_are_in_utc)
 SUITE_SET_UP(serve_store_forget, 30, setup, teardown, a_viewer_leaves_no_bytes,
              what_was_deleted_before_goes_too, conditions_are_joined,
              a_viewer_of_an_older_trial_is_found, what_cannot_be_done_is_said,
-             a_request_under_way_brings_nothing_back, sessions_in_memory_are_chosen_alike,
-             times_are_in_utc);
+             a_request_under_way_brings_nothing_back, a_store_that_is_tidied_deletes,
+             sessions_in_memory_are_chosen_alike, times_are_in_utc);
