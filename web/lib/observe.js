@@ -16,7 +16,7 @@ const RECENT = 5, UTILITIES = ['linear', 'log', 'pamoe'];
 // the layout "full": places in the observation
 const FULL = 128, WEIGHTS = 10, UTILITY = 13, LAST = 28, THROUGHPUT = 40, DOWNLOAD = 48, LEVEL = 56, PER_LEVEL = 6;
 // the layout "plan": behind "full", entries of the session and of each level
-const PLAN = 208, PLAN_LEVEL = 136, PER_PLAN_LEVEL = 6;
+const PLAN = 208, PLAN_LEVEL = 136, PER_PLAN_LEVEL = 6, LIMIT_S = 60;
 // quantiles of the forecast whose plans are shown
 const SHOWN = [1, 4, 6, 8];
 
@@ -71,6 +71,11 @@ function spans(view) {
     return { share, whole, scale: whole / 4 > 1e-6 ? whole / 4 : 1 };
 }
 
+function putBuffer(o, bufferS, limitS) {
+    o[4] = clip(bufferS / Math.max(limitS, 1), 0, 1);
+    o[5] = clip(limitS / 60, 0, 2);
+}
+
 function putSession(o, view, span) {
     const { ladder, bytes, chunkS, chunk, chunks, bufferS, bufferMaxS, last, qoe } = view;
     const live = chunks === 0, left = chunks - chunk;
@@ -82,8 +87,7 @@ function putSession(o, view, span) {
     }
     o[2] = clip(bufferS / 20, 0, 3);
     o[3] = squash(bufferS, 8);
-    o[4] = clip(bufferS / Math.max(bufferMaxS, 1), 0, 1);
-    o[5] = clip(bufferMaxS / 60, 0, 2);
+    putBuffer(o, bufferS, bufferMaxS);
     o[6] = live ? 1 : clip(left / chunks, 0, 1);
     o[7] = live ? 1 : squash(left, 8);
     o[8] = live ? 1 : 0;
@@ -148,6 +152,7 @@ function observePlan(view) {
     const { ladder, points, last, qoe } = view, inPoints = qoe.utility === 'points', top = points.at(-1) * 0.01;
     const o = new Float32Array(PLAN), forecast = forecastOf(view);
     o.set(observeFull(view));
+    putBuffer(o, view.bufferS, Math.min(view.bufferMaxS, LIMIT_S));
     const session = o.subarray(FULL), put = (k, entry, x) => { o[PLAN_LEVEL + k * PER_PLAN_LEVEL + entry] = x; };
     session[3] = last < 0 ? 1 : 0;
     session[7] = ladder.length / SEEN;

@@ -2,7 +2,7 @@
  *
  * With m the harmonic mean of the last 5 throughputs, a network gives quantiles of two ratios:
  *
- *   ln(c / m) of the next chunk, and of the ten chunks from it on (their bytes over their time)
+ *   ln(c / m) of the next chunk, and of the FORECAST_LATER chunks from it on (their bytes over their time)
  *
  * Each ratio has FORECAST_QUANTILES quantiles, at the middles of the shares forecast_share. The lowest shares
  * are small, since stalls are decided there. The network has two hidden layers of ReLU. It sees the last 8
@@ -26,6 +26,7 @@
 #define FORECAST_QUANTILES 11
 #define FORECAST_ENTRIES (3 * VIEW_HISTORY + 2) /* inputs of the network */
 #define FORECAST_OUTPUTS (2 * FORECAST_QUANTILES)
+#define FORECAST_LATER 10 /* chunks of the second ratio */
 /* The quantile that one download in six falls below. */
 #define FORECAST_LOW 4
 

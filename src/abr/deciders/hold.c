@@ -25,6 +25,8 @@ static const struct field ROWS[] = {
      FIELD(struct plan_cfg, far), .lo = 0, .hi = 100},
     {"far_s", "S", "buffer from which far counts", FIELD(struct plan_cfg, far_s), .lo = 0,
      .hi = 1000},
+    {"narrow", "X", "how much less the mean of more chunks spreads",
+     FIELD(struct plan_cfg, narrow), .lo = 0, .hi = 1},
     {0}};
 
 int hold_level(const struct plan_cfg *cfg, const struct view *v)

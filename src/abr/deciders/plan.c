@@ -65,13 +65,16 @@ static void plan_prepare(struct plan_task *t, const struct plan_cfg *cfg,
     t->v = v;
     t->pairs = (v->levels + 1) / 2;
     double slow = fmax(fmin(v->ladder_kbps[0] / f->mean_kbps, 1) - PLAN_SLOW, 0);
-    double far = v->chunks ? cfg->far : 0;
+    double large = fmin(v->buffer_max_s / PLAN_FAR_LIMIT_S, 1);
+    double far = v->chunks ? cfg->far * large * large : 0;
     double reach_s = (cfg->reach + cfg->slow * slow) * v->buffer_s +
                      far * fmax(v->buffer_s - cfg->far_s, 0);
     t->mu_low = cfg->low * v->qoe.mu_stall;
     t->low_s =
         fmin(cfg->low_s * f->spread * sqrt(v->chunk_s), v->buffer_max_s / PLAN_LOW_PART);
-    t->tail = fmin(cfg->tail + reach_s / v->chunk_s, PLAN_TAIL_MAX);
+    double less = fmin(PLAN_TAIL_CHUNK_S / v->chunk_s, 1);
+    t->tail = fmin(cfg->tail + reach_s / v->chunk_s, PLAN_TAIL_MAX * less * sqrt(less));
+    t->tail = fmax(t->tail, 1);
     if (v->chunks) t->tail = fmin(t->tail, v->chunks - v->chunk - 1);
     view_rewards(first, v, VIEW_LAST);
     for (int k = 0; k < v->levels; k++) {
@@ -165,17 +168,31 @@ static void plan_quantile(pair *value, const struct plan_task *t, double mu_held
         value[i] += best[i];
 }
 
+/* Of the mean of `tail` chunks. */
+static void plan_narrow(double later_kbps[FORECAST_QUANTILES], const struct forecast *f,
+                        double tail, double narrow)
+{
+    memcpy(later_kbps, f->later_kbps, sizeof f->later_kbps);
+    if (narrow == 0 || tail <= FORECAST_LATER) return;
+    double share = pow(FORECAST_LATER / tail, narrow),
+           middle = f->later_kbps[PLAN_MIDDLE];
+    for (int i = 0; i < FORECAST_QUANTILES; i++)
+        later_kbps[i] = middle * pow(f->later_kbps[i] / middle, share);
+}
+
 void plan_values(struct plan *out, const struct plan_cfg *cfg, const struct view *v,
                  const struct forecast *f)
 {
     struct plan_task t;
     pair value[PAIRS] = {{0}}, mean[PAIRS] = {{0}};
+    double later_kbps[FORECAST_QUANTILES];
     plan_prepare(&t, cfg, v, f);
+    plan_narrow(later_kbps, f, t.tail, cfg->narrow);
     double factor = v->margin == 0 ? cfg->factor : cfg->factor * exp(-v->margin);
     for (int i = 0; i < FORECAST_QUANTILES; i++) {
         double mu_held = (i < PLAN_POOR ? cfg->caution : 1) * v->qoe.mu_stall;
         plan_quantile(value, &t, mu_held, factor * f->next_kbps[i],
-                      factor * f->later_kbps[i]);
+                      factor * later_kbps[i]);
         for (int k = 0; k < t.pairs; k++)
             mean[k] += value[k] * pair_of(forecast_share[i]);
         memcpy(out->value[i], value, sizeof out->value[i]);

@@ -29,8 +29,15 @@
  * A large buffer is spent over a longer time. The buffer beyond far_s seconds is for outages, which are rare
  * and long. On a link that hardly carries the lowest level R_0, only the buffer helps in an outage:
  *   T = tail + [(reach + slow max(0, min(R_0 / m, 1) - PLAN_SLOW)) B + far max(0, B - far_s)] / chunk_s
- * with m the forecast's mean_kbps; at most PLAN_TAIL_MAX, and less at the video's end. Without a known end
- * far is 0: a live player cannot save more than its delay.
+ * with m the forecast's mean_kbps; at most PLAN_TAIL_MAX min(1, 3 s / chunk_s)^1.5, and less at the video's end.
+ * The player decides again after each chunk, so a plan of many long chunks says too much. A small buffer is no
+ * help in a long outage, and a full one wastes the link: far is multiplied by min(1, limit / PLAN_FAR_LIMIT_S)^2.
+ * Without a known end it is 0: a live player cannot save more than its delay.
+ *
+ * l_i is a quantile of the mean of FORECAST_LATER chunks. The mean of more chunks spreads less, so for a
+ * longer T the quantiles move towards l_PLAN_MIDDLE:
+ *   l_i <- l_M (l_i / l_M)^a,   a = (FORECAST_LATER / T)^narrow,   M = PLAN_MIDDLE
+ * With narrow = 0.5 the chunks beyond the mean would be independent.
  *
  * All is additions and comparisons: O(levels^2) per quantile.
  *
@@ -41,19 +48,22 @@
 #include "abr/deciders/forecast.h"
 
 #define PLAN_TAIL_MAX 60.0
+#define PLAN_TAIL_CHUNK_S 3.0 /* of longer chunks a plan has fewer */
+#define PLAN_FAR_LIMIT_S 60.0
+#define PLAN_MIDDLE 6
 #define PLAN_POOR 6
 #define PLAN_SLOW 0.3
 #define PLAN_LOW_PART 5
 
 struct plan_cfg {
-    double factor, tail, reach, caution, low, low_s, slow, far, far_s;
+    double factor, tail, reach, caution, low, low_s, slow, far, far_s, narrow;
 };
 
 /* For every viewer, link, ladder and buffer; chosen on training links (test/score/regimes.mjs). */
 #define PLAN_DEFAULT                                                                    \
     {                                                                                   \
         .factor = 1, .tail = 8, .reach = 0.75, .caution = 0.5, .low = 0.1, .low_s = 20, \
-        .slow = 12, .far = 8, .far_s = 10                                               \
+        .slow = 12, .far = 8, .far_s = 10, .narrow = 0.5                                \
     }
 
 struct plan {

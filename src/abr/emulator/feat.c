@@ -344,6 +344,12 @@ static void observe_throughput(float *o, const struct view *v, const struct basi
     o[27] = sustainable(v, b, b->low);
 }
 
+static void put_buffer(float *o, double buffer_s, double limit_s)
+{
+    o[4] = (float)clip(buffer_s / feat_larger(limit_s, 1.0), 0.0, 1.0);
+    o[5] = (float)clip(limit_s / 60.0, 0.0, 2.0);
+}
+
 static void observe_session(float *o, const struct view *v, const struct basis *b)
 {
     double rates = 0.0, bytes = 0.0, whole = b->share[0] + b->share[1] + b->share[2];
@@ -361,8 +367,7 @@ static void observe_session(float *o, const struct view *v, const struct basis *
     }
     o[2] = (float)clip(v->buffer_s / 20.0, 0.0, 3.0);
     o[3] = squash(v->buffer_s, 8.0f);
-    o[4] = (float)clip(v->buffer_s / feat_larger(v->buffer_max_s, 1.0), 0.0, 1.0);
-    o[5] = (float)clip(v->buffer_max_s / 60.0, 0.0, 2.0);
+    put_buffer(o, v->buffer_s, v->buffer_max_s);
     o[6] = live ? 1.0f : (float)clip((double)left / v->chunks, 0.0, 1.0);
     o[7] = live ? 1.0f : squash(left, 8.0f);
     o[8] = live;
@@ -436,6 +441,7 @@ static void observe_plan(float *o, const struct view *v)
     const struct qoe *q = &v->qoe;
     double per_top = 1.0 / top_kbps(v), points = v->points[v->levels - 1] * 0.01;
     float *level = o + AT_PLAN_LEVEL;
+    put_buffer(o, v->buffer_s, feat_smaller(v->buffer_max_s, FEAT_LIMIT_S));
     memset(o + FEAT_FULL_DIM, 0, (FEAT_PLAN_DIM - FEAT_FULL_DIM) * sizeof *o);
     o += FEAT_FULL_DIM;
     o[7] = (float)v->levels / FEAT_LEVELS;

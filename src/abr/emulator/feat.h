@@ -29,8 +29,10 @@
  * FEAT_PAPER_HINT (51): the same and the viewer's three weights, each over their sum.
  *
  * FEAT_PLAN (208): FEAT_FULL, then 8 entries of the session and 6 of each level. It says what FEAT_FULL
- * leaves to be inferred:
+ * leaves to be inferred, and shows the buffer's limit in another way:
  *   at  n
+ *    4  2  buffer and its limit, with a limit above FEAT_LIMIT_S as FEAT_LIMIT_S: few players of the training
+ *          have more, and a policy that saw their limits was too careful with them
  *  128  8  points (the unit), share of the weights of rises and of the start, first chunk, spread of the
  *          forecast, forecasts of later chunks (middle and low), number of levels
  *  136 72  per level k: quality, then how much less than the best level it is worth in plan.h, under
@@ -51,6 +53,7 @@ enum feat_layout { FEAT_FULL, FEAT_PAPER, FEAT_BLIND, FEAT_PAPER_HINT, FEAT_PLAN
 
 #define FEAT_LEVELS 12 /* most levels of an observation, and actions of a policy */
 #define FEAT_FULL_DIM 128
+#define FEAT_LIMIT_S 60.0
 #define FEAT_PLAN_DIM 208
 #define FEAT_DIM_MAX FEAT_PLAN_DIM
 /* entry of FEAT_PLAN: worth of level 0 on average, and entries from level to level */

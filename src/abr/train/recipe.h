@@ -31,6 +31,7 @@ struct recipe {
     struct abr_env_cfg env;
     int splices, links, ladders; /* of struct worlds_cfg */
     double link_s, min_mbps;
+    int prior_end;     /* policy.prior.gain in the file; 0: as in training */
     bool traces_only;  /* generated links are used only if no traces are given */
     bool uniform_init; /* policy_init_uniform, not policy_init */
     /* index into recipe_profiles: of the viewers; recipe_fields_apply sets it in env */

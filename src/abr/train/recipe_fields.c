@@ -89,6 +89,10 @@ static const struct field FIELDS[] = {
     {"prior", "GAIN", INT, AT(policy.prior.gain), .lo = 0, .hi = 1000, .later = true,
      .help =
          "weight of the plan's worth of each level in the logits (layout plan); 0: none"},
+    {"prior-end", "GAIN", INT, AT(prior_end), .lo = 0, .hi = 1000, .later = true,
+     .help =
+         "the same in the trained policy: more trusts the plan more than in training; "
+         "0: as in training"},
     {"layout", "NAME", WORD, AT(env.layout), .words = LAYOUTS,
      .help =
          "observation: full, paper (48 numbers, no profile) or blind (full, no profile)"},
@@ -425,6 +429,8 @@ static int recipe_fields_check(const struct recipe *r, const struct recipe_chang
     if (!rc && p->prior.gain && r->env.layout != FEAT_PLAN)
         rc = err_field(e, ERR_RANGE, "prior",
                        "the plan is in no other layout: add --layout plan");
+    if (!rc && r->prior_end && !p->prior.gain)
+        rc = err_field(e, ERR_RANGE, "prior-end", "there is no prior: add --prior");
     return rc ? rc : policy_cfg_check(p, e);
 }
 

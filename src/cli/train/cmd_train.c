@@ -468,6 +468,7 @@ static int train_finish(struct work *w, struct out *o, struct err *e)
 {
     struct ckpt_meta m = {0};
     train_describe(&m, w);
+    if (w->recipe.prior_end) w->policy->cfg.prior.gain = w->recipe.prior_end;
     int rc = ckpt_save(w->out_path, w->policy, &m, NULL, 0, e);
     if (rc) return rc;
     unlink(w->part_path); /* there is nothing left to resume */

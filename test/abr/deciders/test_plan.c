@@ -36,7 +36,7 @@ static struct forecast poor_and_good(void)
 }
 
 /* Nothing of what depends on low buffers, slow links and far horizons. */
-#define CFG(...) ((struct plan_cfg){__VA_ARGS__, 0, 0, 0, 0, 0})
+#define CFG(...) ((struct plan_cfg){__VA_ARGS__, 0, 0, 0, 0, 0, 0})
 
 static struct plan plan_of(struct plan_cfg cfg, const struct view *v)
 {
@@ -98,7 +98,7 @@ TEST(a_low_buffer_costs)
     struct forecast f = poor_and_good();
     f.spread = .25;
     struct plan p;
-    plan_values(&p, &(struct plan_cfg){1, 5, 0, 1, .1, 4, 0, 0, 0}, &v, &f);
+    plan_values(&p, &(struct plan_cfg){1, 5, 0, 1, .1, 4, 0, 0, 0, 0}, &v, &f);
     /* X = 4 * 0.25 * sqrt(4) = 2. Level 0 leaves 4 + 4 s, level 1 needs 4: none of X. Level 1 leaves
      * 2 + 4 s: none. At 1 Mbit/s level 0 leaves 6 s: a tenth of level 1 in turn with it uses all of X. Level 1
      * leaves 4 s and lacks 20 + 2. */
@@ -106,7 +106,7 @@ TEST(a_low_buffer_costs)
     expect(p.value[0], 10 + 250 + .1 * 200 - 2, 90 - 20 + 450 - 200 - 22);
     f.spread =
         100; /* at most a fifth of the limit: 4 s, and level 1 leaves 2 of them at 2 Mbit/s */
-    plan_values(&p, &(struct plan_cfg){1, 5, 0, 1, .1, 4, 0, 0, 0}, &v, &f);
+    plan_values(&p, &(struct plan_cfg){1, 5, 0, 1, .1, 4, 0, 0, 0, 0}, &v, &f);
     expect(p.value[1], 460, 538);
 }
 
@@ -115,7 +115,7 @@ TEST(a_low_buffer_costs)
 TEST(a_slow_link_reaches_further)
 {
     struct view v = two_levels();
-    struct plan p = plan_of((struct plan_cfg){1, 5, 0, 1, 0, 0, 10, 0, 0}, &v);
+    struct plan p = plan_of((struct plan_cfg){1, 5, 0, 1, 0, 0, 10, 0, 0, 0}, &v);
     expect(p.value[1], 10 + 90 * 8, 90 + 90 * 8);
 }
 
@@ -141,15 +141,48 @@ TEST(a_large_buffer_reaches_further)
     struct plan p = plan_of(CFG(1, 5, .5, 1), &v);
     expect(p.value[1], 10 + 90 * 5.75, 90 + 90 * 5.75);
     /* 2 s more than 4 s, twice: a chunk more, but not in a live stream */
-    const struct plan_cfg far = {1, 5, .5, 1, 0, 0, 0, 2, 4};
+    const struct plan_cfg far = {1, 5, .5, 1, 0, 0, 0, 2, 4, 0};
     p = plan_of(far, &v);
     expect(p.value[1], 10 + 90 * 5.75, 90 + 90 * 5.75);
     v.chunks = 100;
+    v.buffer_max_s = PLAN_FAR_LIMIT_S;
     p = plan_of(far, &v);
     expect(p.value[1], 10 + 90 * 6.75, 90 + 90 * 6.75);
+    v.buffer_max_s /= 2; /* a quarter of it */
+    p = plan_of(far, &v);
+    expect(p.value[1], 10 + 90 * 6, 90 + 90 * 6);
     v.chunks = 0;
     p = plan_of(CFG(1, 5, 1000, 1), &v);
-    expect(p.value[1], 10 + 90 * PLAN_TAIL_MAX, 90 + 90 * PLAN_TAIL_MAX);
+    const double most = PLAN_TAIL_MAX * pow(.75, 1.5); /* of chunks of 4 s */
+    expect(p.value[1], 10 + 90 * most, 90 + 90 * most);
+    v.chunk_s =
+        1; /* the limit in chunks is less; a chunk is worth a quarter, a fall costs the same */
+    p = plan_of(CFG(1, 5, 1000, 1), &v);
+    expect(p.value[1], 50 / 4.0 - 40 + 22.5 * PLAN_TAIL_MAX, 22.5 + 22.5 * PLAN_TAIL_MAX);
+}
+
+/* Twice the chunks of the forecast's mean: half of the distance to the middle on a log scale, so a link of
+ * 1 Mbit/s that usually has 2 has 1.41 later. */
+TEST(the_mean_of_more_chunks_spreads_less)
+{
+    struct view v = two_levels();
+    v.qoe.mu_stall = .01; /* level 1 is always held */
+    v.qoe.mu_switch = 0;
+    v.ladder_kbps[1] = 4000;
+    struct plan_cfg cfg = CFG(1, 2 * FORECAST_LATER, 0, 1);
+    struct plan wide = plan_of(cfg, &v);
+    cfg.narrow = 1;
+    struct plan narrow = plan_of(cfg, &v);
+    /* 16 Mbit a chunk take 16 s, or 16 / sqrt(2) */
+    double saved_s = 20 * (16 - 16 / sqrt(2));
+    ck_assert_double_eq_tol(narrow.value[0][0], wide.value[0][0] + .01 * saved_s, 1e-9);
+    for (int i = 1; i < FORECAST_QUANTILES; i++) /* these are the middle */
+        ck_assert_double_eq_tol(narrow.value[i][0], wide.value[i][0], 1e-9);
+    cfg.tail = FORECAST_LATER; /* the forecast's own mean */
+    narrow = plan_of(cfg, &v);
+    cfg.narrow = 0;
+    wide = plan_of(cfg, &v);
+    ck_assert_mem_eq(narrow.value, wide.value, sizeof wide.value);
 }
 
 TEST(the_end_and_the_limit)
@@ -178,18 +211,28 @@ TEST(known_sizes_count)
 /* ---- the header's equation, one level after the other ---- */
 
 static double plain_value(const struct plan_cfg *cfg, const struct view *v,
-                          const struct forecast *f, int k, double mu_held,
-                          double next_kbps, double later_kbps)
+                          const struct forecast *f, int i, int k)
 {
+    double next_kbps = cfg->factor * f->next_kbps[i];
+    double mu_held = (i < PLAN_POOR ? cfg->caution : 1) * v->qoe.mu_stall;
+    double large = fmin(v->buffer_max_s / 60, 1);
     double load = fmin(v->ladder_kbps[0] / f->mean_kbps, 1);
-    double reach_s = (cfg->reach + cfg->slow * fmax(load - PLAN_SLOW, 0)) * v->buffer_s +
-                     (v->chunks ? cfg->far * fmax(v->buffer_s - cfg->far_s, 0) : 0);
-    double tail = fmin(cfg->tail + reach_s / v->chunk_s, PLAN_TAIL_MAX);
+    double reach_s =
+        (cfg->reach + cfg->slow * fmax(load - PLAN_SLOW, 0)) * v->buffer_s +
+        (v->chunks ? cfg->far * large * large * fmax(v->buffer_s - cfg->far_s, 0) : 0);
+    double less = fmin(3 / v->chunk_s, 1);
+    double tail = fmin(cfg->tail + reach_s / v->chunk_s, 60 * less * sqrt(less));
+    tail = fmax(tail, 1);
     double low_s = cfg->low_s * f->spread * sqrt(v->chunk_s);
     low_s = fmin(low_s, v->buffer_max_s / PLAN_LOW_PART);
     double mu_low = cfg->low * v->qoe.mu_stall;
     double first[VIEW_LEVELS], after[VIEW_LEVELS];
     if (v->chunks) tail = fmin(tail, v->chunks - v->chunk - 1);
+    double later_kbps = f->later_kbps[i], middle = f->later_kbps[PLAN_MIDDLE];
+    if (cfg->narrow > 0 && tail > FORECAST_LATER)
+        later_kbps =
+            middle * pow(later_kbps / middle, pow(FORECAST_LATER / tail, cfg->narrow));
+    later_kbps = cfg->factor * later_kbps;
     view_rewards(first, v, VIEW_LAST);
     view_rewards(after, v, k);
 
@@ -235,7 +278,7 @@ static struct view drawn_view(struct rng *r, int levels)
     v.chunk_s = rng_below(r, 2) ? 4 : rng_range(r, 1, 6);
     v.chunks = rng_below(r, 3) ? 60 : 0;
     v.chunk = rng_below(r, 3) ? 20 : 58 + (int)rng_below(r, 2);
-    v.buffer_max_s = rng_range(r, 6, 60);
+    v.buffer_max_s = rng_range(r, 6, 90);
     v.buffer_s = rng_below(r, 5) ? rng_range(r, 0, v.buffer_max_s) : 0;
     v.last_level = (int)rng_below(r, (uint32_t)levels + 1) - 1;
     v.last_points = rng_range(r, 0, 100);
@@ -257,10 +300,11 @@ TEST(values_are_those_of_plain_loops)
     int stalls = 0, full = 0, ends = 0;
     for (int n = 0; n < 1650; n++) {
         struct view v = drawn_view(&r, 2 + n % (VIEW_LEVELS - 1));
-        struct plan_cfg cfg = {
-            rng_range(&r, .5, 1.5), rng_range(&r, 2, 20), rng_range(&r, 0, 1),
-            rng_range(&r, 0, 2),    rng_range(&r, 0, .3), rng_range(&r, 0, 40),
-            rng_range(&r, 0, 10),   rng_range(&r, 0, 10), rng_range(&r, 0, 20)};
+        struct plan_cfg cfg = {rng_range(&r, .5, 1.5), rng_range(&r, 2, 20),
+                               rng_range(&r, 0, 1),    rng_range(&r, 0, 2),
+                               rng_range(&r, 0, .3),   rng_range(&r, 0, 40),
+                               rng_range(&r, 0, 10),   rng_range(&r, 0, 10),
+                               rng_range(&r, 0, 20),   n % 3 ? rng_range(&r, 0, 1) : 0};
         struct forecast f = forecast_of(&v);
         struct plan p;
         plan_values(&p, &cfg, &v, &f);
@@ -269,9 +313,7 @@ TEST(values_are_those_of_plain_loops)
             double mean = 0;
             for (int i = 0; i < FORECAST_QUANTILES; i++) {
                 double next = cfg.factor * f.next_kbps[i];
-                double later = cfg.factor * f.later_kbps[i];
-                double mu = (i < PLAN_POOR ? cfg.caution : 1) * v.qoe.mu_stall;
-                double value = plain_value(&cfg, &v, &f, k, mu, next, later);
+                double value = plain_value(&cfg, &v, &f, i, k);
                 double left_s = v.buffer_s - view_bytes(&v, k) * 8e-3 / next;
                 ck_assert_mem_eq(&p.value[i][k], &value, sizeof value);
                 mean += value * forecast_share[i];
@@ -287,4 +329,5 @@ TEST(values_are_those_of_plain_loops)
 SUITE(abr_deciders_plan, values_by_hand, caution_and_factor, levels_in_turn,
       caution_spares_no_stall_of_the_lowest_level, a_low_buffer_costs,
       a_slow_link_reaches_further, a_large_buffer_reaches_further, the_end_and_the_limit,
-      known_sizes_count, values_are_those_of_plain_loops);
+      the_mean_of_more_chunks_spreads_less, known_sizes_count,
+      values_are_those_of_plain_loops);

@@ -67,9 +67,10 @@ TEST(every_setting_shows_what_it_was_set_to)
         if (!strcmp(f.name, "noise")) value = "3";
         if (!strcmp(f.name, "max-grad-norm")) value = "2";
         if (!strcmp(f.name, "critic-epochs")) value = "2";
-        bool of_plan = !strcmp(f.name, "prior");
-        snprintf(name, sizeof name, "%s%s=%s", of_plan ? "layout=plan " : "", f.name,
-                 value);
+        const char *with = "";
+        if (!strcmp(f.name, "prior")) with = "layout=plan ";
+        if (!strcmp(f.name, "prior-end")) with = "layout=plan prior=2 ";
+        snprintf(name, sizeof name, "%s%s=%s", with, f.name, value);
         r = varied("tuned", name);
         recipe_fields_show(after, sizeof after, &r, i);
         ck_assert_str_eq(after, value);
@@ -99,6 +100,9 @@ TEST(the_plan_is_a_prior_where_it_is_observed)
     struct err e = {0};
     ck_assert_int_eq(vary(&r, "tuned", "prior=60", &e), ERR_RANGE);
     ck_assert_str_eq(e.field, "prior");
+    e = (struct err){0};
+    ck_assert_int_eq(vary(&r, "tuned", "layout=plan prior-end=86", &e), ERR_RANGE);
+    ck_assert_str_eq(e.field, "prior-end");
 }
 
 TEST(values_reach_the_recipe)

@@ -243,6 +243,27 @@ TEST(changes_of_the_recipe_are_kept)
                       OPT_EXIT_DONE, "resume with");
 }
 
+TEST(the_file_may_trust_the_plan_more)
+{
+    static const char *const ends[] = {"", "--prior-end 86 "};
+    const char *dir = tmpdir_new(), *const to[] = {"a", "b"};
+    for (int i = 0; i < 2; i++) {
+        char words[256];
+        snprintf(
+            words, sizeof words,
+            "train --preset tuned --variant pamoe --layout plan --steps 4000 --envs 8 "
+            "--links 20 --rollout 64 --prior 60 %s--quiet --out @/%s",
+            ends[i], to[i]);
+        program_expect_in(dir, words, OPT_EXIT_DONE, "");
+        struct policy *p = load(tmpdir_path(dir, to[i]));
+        ck_assert_int_eq(p->cfg.prior.gain, i ? 86 : 60);
+        policy_free(p);
+    }
+    char *a = strdup(tmpdir_path(dir, "a"));
+    ck_assert(same(a, tmpdir_path(dir, "b")));
+    free(a);
+}
+
 /* A student of two teachers: told in the file, the same after an interruption, refused with
  * others. A teacher that sees something else is refused. */
 TEST(students_have_teachers)
@@ -356,5 +377,6 @@ TEST(the_curves_are_a_page)
 SUITE_WITHIN(cli_train_cmd_train, 120, writes_policy_curve_and_rows, resumes_after_ctrl_c,
              a_curve_outlives_kill, how_to_go_on_names_every_file,
              the_curve_on_standard_output, resuming_something_else_is_refused,
-             changes_of_the_recipe_are_kept, students_have_teachers, mistakes_are_told,
-             begins_with_other_weights, the_curves_are_a_page);
+             changes_of_the_recipe_are_kept, the_file_may_trust_the_plan_more,
+             students_have_teachers, mistakes_are_told, begins_with_other_weights,
+             the_curves_are_a_page);
