@@ -4,7 +4,7 @@
 #   deploy/policy/make.sh [DIR...]     folders of recorded traces, in addition to generated links
 #
 # One policy for every viewer. Its logits begin with the worth of each level in a plan (--prior,
-# src/abr/deciders/plan.h), so untrained it decides by the plan; PPO learns what to change. --prior-end keeps 0.7 of
+# src/abr/deciders/plan.h), so untrained it decides by the plan; PPO learns what to change. --prior-end keeps 0.6 of
 # the change. On two cores that takes about 13 minutes.
 #
 # Variables: VIDEO=PATH (default: the generated video), SEED, STEPS, PART (of the traces) and TO (a folder,
@@ -19,7 +19,7 @@ made_file=$to/moe.safetensors
 export OPENBLAS_NUM_THREADS=1
 mkdir -p "$to"
 
-train=("$abrd" train --preset tuned --variant pamoe --layout plan --prior 60 --prior-end 86 --profile all --part "${PART:-all}"
+train=("$abrd" train --preset tuned --variant pamoe --layout plan --prior 60 --prior-end 100 --profile all --part "${PART:-all}"
     --share-ladders .6 --share-players .7 --share-custom .4 --share-points .5 --share-simplex .75 --share-live .35
     --share-lengths .3 --share-first .35 --ladders 256 --branch 16 --gamma .995 --lambda .95 --entropy .002,.0003
     --lr .0005,.00001 --steps "${STEPS:-30000000}" --seed "${SEED:-1}" --out "$made_file")

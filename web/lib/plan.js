@@ -11,7 +11,7 @@ import { lastOf, levelOf, rewardsOf } from './view.js';
 /** As shipped: PLAN_DEFAULT. */
 const TAIL = 8, TAIL_MAX = 60, TAIL_CHUNK_S = 3, REACH = 0.75, SLOW = 12, SLOW_FROM = 0.3;
 const FAR = 8, FAR_S = 10, FAR_LIMIT_S = 60, POOR = 6, CAUTION = 0.5, LOW = 0.1, LOW_S = 20, LOW_PART = 5;
-const LATER = 10, MIDDLE = 6, NARROW = 0.5;
+const LATER = 10, MIDDLE = 6, NARROW = 0.5, NEXT = 1.07;
 
 /**
  * @param {import('./view.js').View} view
@@ -43,7 +43,7 @@ export function planOf(view, { mean: meanKbps, spread, next, later }) {
             return e <= chunkS ? e : held * e - (held - 1) * chunkS;
         });
         return ladder.map((_, k) => {
-            const left = bufferS - bytes[k] * 8e-3 / (trust * rate);
+            const left = bufferS - bytes[k] * 8e-3 / (NEXT * trust * rate);
             const buffer = Math.min(Math.max(left, 0) + chunkS, bufferMaxS);
             let best = held < 1 ? 0 : -Infinity;
             if (held >= 1) late.forEach((until, m) => {

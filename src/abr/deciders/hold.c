@@ -27,6 +27,8 @@ static const struct field ROWS[] = {
      .hi = 1000},
     {"narrow", "X", "how much less the mean of more chunks spreads",
      FIELD(struct plan_cfg, narrow), .lo = 0, .hi = 1},
+    {"next", "X", "factor on the forecast of the next chunk",
+     FIELD(struct plan_cfg, next), .lo = 0.01, .hi = 10},
     {0}};
 
 int hold_level(const struct plan_cfg *cfg, const struct view *v)

@@ -191,7 +191,7 @@ void plan_values(struct plan *out, const struct plan_cfg *cfg, const struct view
     double factor = v->margin == 0 ? cfg->factor : cfg->factor * exp(-v->margin);
     for (int i = 0; i < FORECAST_QUANTILES; i++) {
         double mu_held = (i < PLAN_POOR ? cfg->caution : 1) * v->qoe.mu_stall;
-        plan_quantile(value, &t, mu_held, factor * f->next_kbps[i],
+        plan_quantile(value, &t, mu_held, cfg->next * factor * f->next_kbps[i],
                       factor * later_kbps[i]);
         for (int k = 0; k < t.pairs; k++)
             mean[k] += value[k] * pair_of(forecast_share[i]);

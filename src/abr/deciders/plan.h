@@ -8,7 +8,7 @@
  *
  * B is the media in the buffer, S_k the chunk's size, r(m | k) the reward of a chunk at level m after one
  * at k (qoe.h). n_i and l_i are `factor` exp(- margin) times the quantiles i of forecast.h, for the next
- * chunk and for later ones (margin: view.h). They are taken together: a link that disappoints now
+ * chunk and for later ones (margin: view.h); n_i also times `next`, which was found by search. They are taken together: a link that disappoints now
  * disappoints later, too. The held level is chosen per quantile, as the player will know more after this
  * chunk. z(m) is the stall of level m over T chunks on a link that carries l, with e = chunk_s R_m / l:
  *   z(m) = max(0, late(m) - b),   late(m) = e, or T e - (T - 1) chunk_s beyond chunk_s
@@ -56,14 +56,14 @@
 #define PLAN_LOW_PART 5
 
 struct plan_cfg {
-    double factor, tail, reach, caution, low, low_s, slow, far, far_s, narrow;
+    double factor, tail, reach, caution, low, low_s, slow, far, far_s, narrow, next;
 };
 
 /* For every viewer, link, ladder and buffer; chosen on training links (test/score/regimes.mjs). */
 #define PLAN_DEFAULT                                                                    \
     {                                                                                   \
         .factor = 1, .tail = 8, .reach = 0.75, .caution = 0.5, .low = 0.1, .low_s = 20, \
-        .slow = 12, .far = 8, .far_s = 10, .narrow = 0.5                                \
+        .slow = 12, .far = 8, .far_s = 10, .narrow = 0.5, .next = 1.07                  \
     }
 
 struct plan {

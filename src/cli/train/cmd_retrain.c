@@ -102,6 +102,8 @@ static int find_recipe(struct retrain *r, struct err *e)
     if (!rc) rc = recipe_fields_read(&c, r->changes, e);
     if (!rc) rc = recipe_fields_apply(&r->recipe, &c, e);
     if (rc) return rc;
+    /* training goes on with the prior that the file has */
+    if (r->recipe.prior_end) r->recipe.policy.prior.gain = r->recipe.prior_end;
     if (memcmp(&r->published->cfg, &r->recipe.policy, sizeof r->recipe.policy) != 0)
         return err_field(e, ERR_CONFLICT, r->from,
                          "has other networks than its recipe: train it with abrd train "

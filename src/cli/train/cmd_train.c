@@ -156,7 +156,7 @@ static int load_start(struct work *w, struct err *e)
     if (memcmp(&p->cfg, &w->recipe.policy, sizeof p->cfg) != 0)
         rc = err_field(e, ERR_CONFLICT, w->start,
                        "has different networks: give the same --experts, --hidden, "
-                       "--layers and --route");
+                       "--layers, --route and --prior");
     else if (!theirs || strcmp(theirs, ours) != 0)
         rc = err_field(
             e, ERR_CONFLICT, w->start,

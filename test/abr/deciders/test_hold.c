@@ -23,7 +23,7 @@ static struct view calm(double buffer_s)
     return v;
 }
 
-static const struct plan_cfg PLAIN = {.factor = 1, .tail = 10, .caution = 1};
+static const struct plan_cfg PLAIN = {.factor = 1, .tail = 10, .caution = 1, .next = 1};
 
 START_TEST(nothing_measured_is_the_lowest_level)
 {
@@ -70,12 +70,12 @@ START_TEST(caution_and_factor_lower_the_level)
         struct plan_cfg cfg;
         int level;
     } rows[] = {
-        {{.factor = 1, .tail = 10, .caution = 1}, 1},
+        {{.factor = 1, .tail = 10, .caution = 1, .next = 1}, 1},
         /* ten chunks stall 3 s in the middle of the quantiles */
-        {{.factor = 0.8, .tail = 10, .caution = 1}, 1},
+        {{.factor = 0.8, .tail = 10, .caution = 1, .next = 1}, 1},
         /* no quantile bears the upper level */
-        {{.factor = 0.8, .tail = 10, .caution = 100}, 0},
-        {{.factor = 0.3, .tail = 10, .caution = 1}, 0},
+        {{.factor = 0.8, .tail = 10, .caution = 100, .next = 1}, 0},
+        {{.factor = 0.3, .tail = 10, .caution = 1, .next = 1}, 0},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         ck_assert_int_eq(hold_level(&rows[i].cfg, &v), rows[i].level);

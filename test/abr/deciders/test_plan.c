@@ -36,7 +36,7 @@ static struct forecast poor_and_good(void)
 }
 
 /* Nothing of what depends on low buffers, slow links and far horizons. */
-#define CFG(...) ((struct plan_cfg){__VA_ARGS__, 0, 0, 0, 0, 0, 0})
+#define CFG(...) ((struct plan_cfg){__VA_ARGS__, 0, 0, 0, 0, 0, 0, 1})
 
 static struct plan plan_of(struct plan_cfg cfg, const struct view *v)
 {
@@ -76,8 +76,13 @@ TEST(caution_and_factor)
     struct plan p = plan_of(CFG(1, 5, 0, .5), &v);
     expect(p.value[0], 10 + 360, 90 - 20 + 350);
     /* twice what was forecast: as the better quantiles above */
-    p = plan_of(CFG(2, 5, 0, 1), &v);
+    struct plan_cfg cfg = CFG(2, 5, 0, 1);
+    p = plan_of(cfg, &v);
     expect(p.value[0], 460, 540);
+    cfg.next =
+        .5; /* the next chunk as forecast: level 1 stalls for 2 s, and 4 s are left */
+    p = plan_of(cfg, &v);
+    expect(p.value[0], 460, 90 - 20 + 450);
 }
 
 /* 0.25 Mbit/s: five more chunks at level 0 take 80 s and play 16 while they arrive. That stall counts in
@@ -98,7 +103,7 @@ TEST(a_low_buffer_costs)
     struct forecast f = poor_and_good();
     f.spread = .25;
     struct plan p;
-    plan_values(&p, &(struct plan_cfg){1, 5, 0, 1, .1, 4, 0, 0, 0, 0}, &v, &f);
+    plan_values(&p, &(struct plan_cfg){1, 5, 0, 1, .1, 4, 0, 0, 0, 0, 1}, &v, &f);
     /* X = 4 * 0.25 * sqrt(4) = 2. Level 0 leaves 4 + 4 s, level 1 needs 4: none of X. Level 1 leaves
      * 2 + 4 s: none. At 1 Mbit/s level 0 leaves 6 s: a tenth of level 1 in turn with it uses all of X. Level 1
      * leaves 4 s and lacks 20 + 2. */
@@ -106,7 +111,7 @@ TEST(a_low_buffer_costs)
     expect(p.value[0], 10 + 250 + .1 * 200 - 2, 90 - 20 + 450 - 200 - 22);
     f.spread =
         100; /* at most a fifth of the limit: 4 s, and level 1 leaves 2 of them at 2 Mbit/s */
-    plan_values(&p, &(struct plan_cfg){1, 5, 0, 1, .1, 4, 0, 0, 0, 0}, &v, &f);
+    plan_values(&p, &(struct plan_cfg){1, 5, 0, 1, .1, 4, 0, 0, 0, 0, 1}, &v, &f);
     expect(p.value[1], 460, 538);
 }
 
@@ -115,7 +120,7 @@ TEST(a_low_buffer_costs)
 TEST(a_slow_link_reaches_further)
 {
     struct view v = two_levels();
-    struct plan p = plan_of((struct plan_cfg){1, 5, 0, 1, 0, 0, 10, 0, 0, 0}, &v);
+    struct plan p = plan_of((struct plan_cfg){1, 5, 0, 1, 0, 0, 10, 0, 0, 0, 1}, &v);
     expect(p.value[1], 10 + 90 * 8, 90 + 90 * 8);
 }
 
@@ -141,7 +146,7 @@ TEST(a_large_buffer_reaches_further)
     struct plan p = plan_of(CFG(1, 5, .5, 1), &v);
     expect(p.value[1], 10 + 90 * 5.75, 90 + 90 * 5.75);
     /* 2 s more than 4 s, twice: a chunk more, but not in a live stream */
-    const struct plan_cfg far = {1, 5, .5, 1, 0, 0, 0, 2, 4, 0};
+    const struct plan_cfg far = {1, 5, .5, 1, 0, 0, 0, 2, 4, 0, 1};
     p = plan_of(far, &v);
     expect(p.value[1], 10 + 90 * 5.75, 90 + 90 * 5.75);
     v.chunks = 100;
@@ -213,7 +218,7 @@ TEST(known_sizes_count)
 static double plain_value(const struct plan_cfg *cfg, const struct view *v,
                           const struct forecast *f, int i, int k)
 {
-    double next_kbps = cfg->factor * f->next_kbps[i];
+    double next_kbps = cfg->next * cfg->factor * f->next_kbps[i];
     double mu_held = (i < PLAN_POOR ? cfg->caution : 1) * v->qoe.mu_stall;
     double large = fmin(v->buffer_max_s / 60, 1);
     double load = fmin(v->ladder_kbps[0] / f->mean_kbps, 1);
@@ -304,7 +309,8 @@ TEST(values_are_those_of_plain_loops)
                                rng_range(&r, 0, 1),    rng_range(&r, 0, 2),
                                rng_range(&r, 0, .3),   rng_range(&r, 0, 40),
                                rng_range(&r, 0, 10),   rng_range(&r, 0, 10),
-                               rng_range(&r, 0, 20),   n % 3 ? rng_range(&r, 0, 1) : 0};
+                               rng_range(&r, 0, 20),   n % 3 ? rng_range(&r, 0, 1) : 0,
+                               rng_range(&r, .8, 1.2)};
         struct forecast f = forecast_of(&v);
         struct plan p;
         plan_values(&p, &cfg, &v, &f);
@@ -312,7 +318,7 @@ TEST(values_are_those_of_plain_loops)
         for (int k = 0; k < v.levels; k++) {
             double mean = 0;
             for (int i = 0; i < FORECAST_QUANTILES; i++) {
-                double next = cfg.factor * f.next_kbps[i];
+                double next = cfg.next * cfg.factor * f.next_kbps[i];
                 double value = plain_value(&cfg, &v, &f, i, k);
                 double left_s = v.buffer_s - view_bytes(&v, k) * 8e-3 / next;
                 ck_assert_mem_eq(&p.value[i][k], &value, sizeof value);
