@@ -368,7 +368,7 @@ page-web:
 # ---- tests
 
 # everything that make test runs or needs
-TESTED := build/abrd $(B)/lib/libabrd.a $(B)/check $(B)/grid $(B)/score_page $(B)/trial_chaos $(B)/trial_hostile $(B)/trial_soak
+TESTED = build/abrd $(B)/lib/libabrd.a $(B)/check $(B)/grid $(B)/score_page $(B)/trial_chaos $(B)/trial_hostile $(B)/trial_soak $(BENCH:%=$(B)/bench_%)
 test: ## run everything: lint, unit, golden, HTTP and browser tests
 	@$(MAKE) --no-print-directory deps-test
 	@$(MAKE) --no-print-directory web test/web/node_modules/.done test/lint/node_modules/.done media $(TESTED)

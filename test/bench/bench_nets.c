@@ -114,7 +114,7 @@ static void one_shape(struct bench *b, int inputs, int hidden, enum mix_route ro
                       double peak)
 {
     struct mix_cfg c = {inputs, hidden, 2, ACTIONS, route == MIX_SINGLE ? 1 : EXPERTS,
-                        route};
+                        route,  {0}};
     char shape[64], note[96], key[96];
     snprintf(shape, sizeof shape, "%s_%dx%d", mix_route_word(route), inputs, hidden);
 
@@ -138,7 +138,7 @@ static void growth(struct bench *b)
     char shape[64];
     bench_say("how a gradient grows, top-1, %d inputs:", WIDEST);
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        struct mix_cfg c = {WIDEST, 64, 2, ACTIONS, EXPERTS, MIX_TOP1};
+        struct mix_cfg c = {WIDEST, 64, 2, ACTIONS, EXPERTS, MIX_TOP1, {0}};
         struct nets n = nets_new(c, rows[i]);
         snprintf(shape, sizeof shape, "batch_%d", rows[i]);
         put(b, shape, "gradient", run_pass, &n, rows[i], 1e6, "us/row",
@@ -146,14 +146,14 @@ static void growth(struct bench *b)
         nets_free(&n);
     }
     for (size_t i = 0; i < sizeof experts / sizeof *experts; i++) {
-        struct mix_cfg c = {WIDEST, 64, 2, ACTIONS, experts[i], MIX_TOP1};
+        struct mix_cfg c = {WIDEST, 64, 2, ACTIONS, experts[i], MIX_TOP1, {0}};
         struct nets n = nets_new(c, BATCH);
         snprintf(shape, sizeof shape, "experts_%d", experts[i]);
         put(b, shape, "gradient", run_pass, &n, BATCH, 1e6, "us/row", "of 64, 256 rows");
         nets_free(&n);
     }
     for (size_t i = 0; i < sizeof hidden / sizeof *hidden; i++) {
-        struct mix_cfg c = {WIDEST, hidden[i], 2, ACTIONS, EXPERTS, MIX_TOP1};
+        struct mix_cfg c = {WIDEST, hidden[i], 2, ACTIONS, EXPERTS, MIX_TOP1, {0}};
         struct nets n = nets_new(c, BATCH);
         snprintf(shape, sizeof shape, "hidden_%d", hidden[i]);
         put(b, shape, "gradient", run_pass, &n, BATCH, 1e6, "us/row",

@@ -53,7 +53,10 @@ static void played_session(struct played *p)
     int rc = service_open(&o, p->service, p->worker, &in, &e);
     for (int k = 1; k <= ASKS && !rc; k++) {
         struct question q = {.chunk = k, .buffer_s = 8 + k % 7, .has_last = true};
-        q.last = (struct outcome){k - 1, k % 6, 400000 + 9000 * (k % 5), .8, 0};
+        q.last = (struct outcome){.chunk = k - 1,
+                                  .level = k % 6,
+                                  .bytes = 400000 + 9000 * (k % 5),
+                                  .download_s = .8};
         rc = service_ask(&a, p->service, p->worker, o.session, &q, &e);
     }
     if (!rc) rc = service_close(p->service, o.session, NULL, &e);
