@@ -518,7 +518,7 @@ viewers: all $(B)/grid ## score what viewers feel, by profile (test/score/viewer
 
 regimes: all $(B)/grid $(if $(filter-out 0,$(PLAYERS)),web test/web/node_modules/.done) ## map where the policy is better or worse than the best rule (test/score/regimes.mjs, minutes); POLICY=moe:FILE PART=test CELLS=720 PLAYERS=24
 	@POLICY="$(POLICY)" PART="$(PART)" SHARED="$(or $(SHARED),../shared)" CELLS="$(CELLS)" TRACES="$(TRACES)" \
-	    DRAWS="$(DRAWS)" RIVALS_AS="$(RIVALS_AS)" PLAYERS="$(PLAYERS)" PLAYER_TRACES="$(PLAYER_TRACES)" OUT="$(OUT)" \
+	    DRAW="$(DRAW)" DRAWS="$(DRAWS)" RIVALS_AS="$(RIVALS_AS)" PLAYERS="$(PLAYERS)" PLAYER_TRACES="$(PLAYER_TRACES)" OUT="$(OUT)" \
 	    node test/score/regimes.mjs
 
 .PHONY: continual

@@ -5,6 +5,7 @@
 //   PART=train    links to choose by (default), or test: each look is counted in test/score/looks.tsv
 //   CELLS=720     cells that are drawn from the whole grid, each value of a dimension equally often
 //   TRACES=40     sessions of a cell
+//   DRAW=0        another number draws other cells: choose on some, and look at others afterwards
 //   DRAWS=12      drawn weights of each group; 0: none
 //   PLAYERS=0     cells that real players play as well (test/players): the policy in dash.js against the players'
 //                 own rules, all with the buffer of the cell; cells that are live, begin at chunk 1 or have more
@@ -27,7 +28,7 @@ import { kinds, kindSeed, ladders, look, mean, paired, papers, play, policyHash,
 
 const policy = process.env.POLICY || 'moe', part = process.env.PART || 'train';
 const wanted = Number(process.env.CELLS || 720), take = Number(process.env.TRACES || 40);
-const draws = Number(process.env.DRAWS || 12), out = process.env.OUT || 'build/regimes';
+const draws = Number(process.env.DRAWS || 12), drawNumber = Number(process.env.DRAW || 0), out = process.env.OUT || 'build/regimes';
 const rivalsAs = process.env.RIVALS_AS || '%';
 const players = Number(process.env.PLAYERS || 0), playerTake = Number(process.env.PLAYER_TRACES || 8);
 const NOISE = 0.03;
@@ -35,6 +36,10 @@ const CEILING = 0.01; // of stalls, of the product's profiles (src/abr/emulator/
 
 if (!(part in sets)) {
     console.error(`regimes.mjs: PART is train or test, not '${part}'`);
+    process.exit(2);
+}
+if (!(Number.isInteger(drawNumber) && drawNumber >= 0)) {
+    console.error(`regimes.mjs: DRAW is a whole number from 0 on, not '${process.env.DRAW}'`);
     process.exit(2);
 }
 if (!(players >= 0 && playerTake >= 2)) {
@@ -89,7 +94,7 @@ function cellOf({ link, ladder, chunk, buffer, session, profile }) {
 }
 
 function gridCells() {
-    const columns = Object.entries(dimensions).map(([name, list], i) => [name, spread(list, wanted, 11 + i)]);
+    const columns = Object.entries(dimensions).map(([name, list], i) => [name, spread(list, wanted, 11 + i + 100 * drawNumber)]);
     const cells = new Map();
     for (let i = 0; i < wanted; i++) {
         const one = cellOf(Object.fromEntries(columns.map(([name, values]) => [name, values[i]])));
