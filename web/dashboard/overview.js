@@ -108,7 +108,8 @@ export class Overview {
     /** exact: the figures are those of /metrics. */
     #profiles(profiles, bounds, before, exact) {
         if (!profiles.length) {
-            rows($('profiles'), ['none'], () => el('tr', {}, el('td', { colspan: 9, class: 'empty' },
+            // the name of no group: "none" is the group of viewers without the label
+            rows($('profiles'), [''], () => el('tr', {}, el('td', { colspan: 9, class: 'empty' },
                 'Start-up, stalls, quality and switches appear here when players report chunks.')));
             return;
         }
