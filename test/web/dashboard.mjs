@@ -334,6 +334,22 @@ async function pageTests(browser, daemon) {
         await sameAsMetrics(page, daemon);
     });
 
+    await test('dashboard: viewers without the label are shown after an empty table', async () => {
+        let chunks = 0;
+        await page.route('**/metrics', async route => {
+            const text = await (await route.fetch()).text();
+            await route.fulfill({ body: text.replace(/^abrd_label_.*\n/gm, '') +
+                `abrd_label_chunks_total{label="device",value="none"} ${chunks}\n` });
+        });
+        await page.selectOption('#by', 'device');
+        await until(async () => /appear here/.test(await page.textContent('#profiles')), 'the empty table');
+        chunks = 3;
+        await until(async () => /^none3/.test(await page.textContent('#profiles')), 'the row');
+        await page.unroute('**/metrics');
+        await page.selectOption('#by', '');
+        await sameAsMetrics(page, daemon);
+    });
+
     await test('dashboard: the last exam, cell by cell', async () => {
         await until(async () => {
             const { exam } = await daemon.get('/v1/policy/updates');
