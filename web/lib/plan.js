@@ -25,11 +25,11 @@ export function planOf(view, { mean: meanKbps, spread, next, later }) {
     const large = Math.min(bufferMaxS / FAR_LIMIT_S, 1), far = chunks ? FAR * large * large : 0;
     const reachS = (REACH + SLOW * slow) * bufferS + far * Math.max(bufferS - FAR_S, 0);
     const less = Math.min(TAIL_CHUNK_S / chunkS, 1);
-    const tail = Math.max(Math.min(TAIL + reachS / chunkS, TAIL_MAX * less * Math.sqrt(less)), 1);
+    const tail = Math.min(TAIL + reachS / chunkS, TAIL_MAX * less * Math.sqrt(less));
     const lowS = Math.min(LOW_S * spread * Math.sqrt(chunkS), bufferMaxS / LOW_PART), lowCost = LOW * stall;
     const held = chunks ? Math.min(tail, chunks - chunk - 1) : tail;
     const share = held > LATER ? (LATER / held) ** NARROW : 1, middle = later[MIDDLE];
-    // of the mean of `held` chunks, which spreads less than that of LATER
+    // quantiles of the mean of `held` chunks
     const laterHeld = share === 1 ? later : later.map(rate => middle * (rate / middle) ** share);
     const first = rewardsOf(view, lastOf(view)), after = ladder.map((_, k) => rewardsOf(view, levelOf(view, k)));
     const steady = after.map((rewards, m) => (held - 1) * rewards[m]);

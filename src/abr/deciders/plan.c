@@ -74,7 +74,6 @@ static void plan_prepare(struct plan_task *t, const struct plan_cfg *cfg,
         fmin(cfg->low_s * f->spread * sqrt(v->chunk_s), v->buffer_max_s / PLAN_LOW_PART);
     double less = fmin(PLAN_TAIL_CHUNK_S / v->chunk_s, 1);
     t->tail = fmin(cfg->tail + reach_s / v->chunk_s, PLAN_TAIL_MAX * less * sqrt(less));
-    t->tail = fmax(t->tail, 1);
     if (v->chunks) t->tail = fmin(t->tail, v->chunks - v->chunk - 1);
     view_rewards(first, v, VIEW_LAST);
     for (int k = 0; k < v->levels; k++) {
@@ -168,7 +167,7 @@ static void plan_quantile(pair *value, const struct plan_task *t, double mu_held
         value[i] += best[i];
 }
 
-/* Of the mean of `tail` chunks. */
+/* Quantiles of the mean of `tail` chunks. */
 static void plan_narrow(double later_kbps[FORECAST_QUANTILES], const struct forecast *f,
                         double tail, double narrow)
 {

@@ -8,9 +8,9 @@
  *
  * B is the media in the buffer, S_k the chunk's size, r(m | k) the reward of a chunk at level m after one
  * at k (qoe.h). n_i and l_i are `factor` exp(- margin) times the quantiles i of forecast.h, for the next
- * chunk and for later ones (margin: view.h); n_i also times `next`, which was found by search. They are taken together: a link that disappoints now
- * disappoints later, too. The held level is chosen per quantile, as the player will know more after this
- * chunk. z(m) is the stall of level m over T chunks on a link that carries l, with e = chunk_s R_m / l:
+ * chunk and for later ones (margin: view.h). n_i is multiplied by `next` as well, a factor found by search.
+ * Both are taken together: a link that disappoints now disappoints later, too. The held level is chosen per
+ * quantile, as the player will know more after this chunk. z(m) is the stall of level m over T chunks on a link that carries l, with e = chunk_s R_m / l:
  *   z(m) = max(0, late(m) - b),   late(m) = e, or T e - (T - 1) chunk_s beyond chunk_s
  *
  * c_i is `caution` for the lowest PLAN_POOR quantiles, since a player leaves the level when the link
@@ -30,16 +30,17 @@
  * and long. On a link that hardly carries the lowest level R_0, only the buffer helps in an outage:
  *   T = tail + [(reach + slow max(0, min(R_0 / m, 1) - PLAN_SLOW)) B + far max(0, B - far_s)] / chunk_s
  * with m the forecast's mean_kbps; at most PLAN_TAIL_MAX min(1, 3 s / chunk_s)^1.5, and less at the video's end.
- * The player decides again after each chunk, so a plan of many long chunks says too much. A small buffer is no
- * help in a long outage, and a full one wastes the link: far is multiplied by min(1, limit / PLAN_FAR_LIMIT_S)^2.
+ * A plan of many long chunks says too much, since the player decides again after each. A small buffer does not
+ * help in a long outage, and a full one wastes the link. So far is multiplied by
+ * min(1, limit / PLAN_FAR_LIMIT_S)^2.
  * Without a known end it is 0: a live player cannot save more than its delay.
  *
  * l_i is a quantile of the mean of FORECAST_LATER chunks. The mean of more chunks spreads less, so for a
  * longer T the quantiles move towards l_PLAN_MIDDLE:
  *   l_i <- l_M (l_i / l_M)^a,   a = (FORECAST_LATER / T)^narrow,   M = PLAN_MIDDLE
- * With narrow = 0.5 the chunks beyond the mean would be independent.
+ * narrow is 0.5 for independent chunks, and 0 for a link that does not change.
  *
- * All is additions and comparisons: O(levels^2) per quantile.
+ * A quantile takes one power, and additions and comparisons in O(levels^2).
  *
  * Threads: pure functions. No allocation. */
 #ifndef ABR_PLAN_H
@@ -50,7 +51,7 @@
 #define PLAN_TAIL_MAX 60.0
 #define PLAN_TAIL_CHUNK_S 3.0 /* of longer chunks a plan has fewer */
 #define PLAN_FAR_LIMIT_S 60.0
-#define PLAN_MIDDLE 6
+#define PLAN_MIDDLE 6 /* the quantile of 38 % */
 #define PLAN_POOR 6
 #define PLAN_SLOW 0.3
 #define PLAN_LOW_PART 5

@@ -13,7 +13,6 @@
 
 static const double AHEAD_S[ABR_ENV_PRIV - 1] = {2, 5, 10, 20, 40, 80, 140};
 static const double SHORT_BUFFER_S = 12.0;
-static const int LEAST_CHUNKS = 10;
 /* mean throughput of a link, of the top rate of a drawn ladder */
 static const double LINK_LEAST = 0.04, LINK_MOST = 2.5;
 /* and at least this much of the lowest level */
@@ -168,9 +167,9 @@ static struct qoe choose_profile(struct abr_env *m)
 static int draw_skip(struct abr_env *m)
 {
     int chunks = m->worlds->videos[m->s.video]->chunks;
-    if (m->s.video || chunks <= LEAST_CHUNKS || !maybe(&m->s.rng, m->cfg->lengths))
+    if (m->s.video || chunks <= WORLDS_LEAST_CHUNKS || !maybe(&m->s.rng, m->cfg->lengths))
         return 0;
-    int left = (int)log_uniform(&m->s.rng, LEAST_CHUNKS, chunks + 1);
+    int left = (int)log_uniform(&m->s.rng, WORLDS_LEAST_CHUNKS, chunks + 1);
     return left < chunks ? chunks - left : 0;
 }
 

@@ -1,7 +1,7 @@
 /* forecast_fit.h - fits the correction of the forecast (deciders/forecast_own.h) to examples.
  *
  * An example is a session's history and what came after it: the throughput of the next chunk, and that of the
- * FORECAST_FIT_LATER chunks from it on. Let r be the correction of quantile q, and d the logarithm of what came
+ * FORECAST_LATER chunks from it on. Let r be the correction of quantile q, and d the logarithm of what came
  * minus the uncorrected forecast of q. Examples of own viewers have the pinball loss. Known examples hold r
  * near 0 by the loss of Huber (1964), with D = FORECAST_FIT_FREE:
  *
@@ -26,7 +26,6 @@
 
 #include <stdint.h>
 
-#define FORECAST_FIT_LATER 10
 #define FORECAST_FIT_FREE 0.02
 
 struct forecast_history {

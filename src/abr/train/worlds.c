@@ -71,8 +71,6 @@ static void draw_quality(struct video *v, struct rng *r)
     v->quality = QUALITY_LEVEL;
 }
 
-enum { LEAST_CHUNKS = 10 };
-
 /* Levels spread evenly on a log scale, each moved by up to a quarter of a step. */
 static struct video *draw_video(struct rng *r, uint64_t seed, struct err *e)
 {
@@ -81,7 +79,7 @@ static struct video *draw_video(struct rng *r, uint64_t seed, struct err *e)
     int levels = 2 + (int)rng_below(r, FEAT_LEVELS - 1);
     int chunks =
         (int)(40.0 * exp(rng_uniform(r) * log(20.0)) / seconds); /* 40 .. 800 s */
-    chunks = chunks < LEAST_CHUNKS ? LEAST_CHUNKS : chunks;
+    chunks = chunks < WORLDS_LEAST_CHUNKS ? WORLDS_LEAST_CHUNKS : chunks;
     double top = 700.0 * exp(rng_uniform(r) * log(45000.0 / 700.0));
     double most = levels < 4 ? 8.0 : 100.0, least = levels < 4 ? 1.5 : 4.0;
     double ratio = least * exp(rng_uniform(r) * log(most / least));

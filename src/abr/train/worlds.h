@@ -19,6 +19,7 @@
 #include "abr/manifests/video.h"
 
 #define WORLDS_CORPORA 8
+#define WORLDS_LEAST_CHUNKS 10 /* of a video, however short */
 
 struct worlds_cfg {
     int n_corpora;

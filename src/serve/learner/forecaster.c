@@ -269,12 +269,12 @@ void forecaster_add(struct forecaster *f, const struct traj *t)
     v.chunk_s = t->view.chunk_s;
     for (int i = 0; i < t->before.n; i++)
         view_push(&v, t->before.bytes[i], t->before.download_s[i]);
-    for (int i = 0; i + FORECAST_FIT_LATER <= n; i++) {
+    for (int i = 0; i + FORECAST_LATER <= n; i++) {
         struct forecast_example x;
         double mean_kbps = forecast_example_of(&x, &v);
         if (mean_kbps > 0) {
             forecast_example_came(&x, together_kbps(step + i, 1),
-                                  together_kbps(step + i, FORECAST_FIT_LATER), mean_kbps);
+                                  together_kbps(step + i, FORECAST_LATER), mean_kbps);
             intake_add(f, &in, &x);
         }
         view_push(&v, step[i]->bytes, step[i]->download_s);

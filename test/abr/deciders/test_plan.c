@@ -227,7 +227,6 @@ static double plain_value(const struct plan_cfg *cfg, const struct view *v,
         (v->chunks ? cfg->far * large * large * fmax(v->buffer_s - cfg->far_s, 0) : 0);
     double less = fmin(3 / v->chunk_s, 1);
     double tail = fmin(cfg->tail + reach_s / v->chunk_s, 60 * less * sqrt(less));
-    tail = fmax(tail, 1);
     double low_s = cfg->low_s * f->spread * sqrt(v->chunk_s);
     low_s = fmin(low_s, v->buffer_max_s / PLAN_LOW_PART);
     double mu_low = cfg->low * v->qoe.mu_stall;

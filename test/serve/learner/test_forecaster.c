@@ -47,7 +47,7 @@ TEST(examples_have_a_history_and_a_future)
     t.step[4].bytes = 0;
     forecaster_add(f, &t);
     ck_assert_int_eq(forecaster_examples(f), 20 + 21 + 20);
-    session(&t, FORECAST_FIT_LATER - 1, 800, 0, 0);
+    session(&t, FORECAST_LATER - 1, 800, 0, 0);
     forecaster_add(f, &t);
     ck_assert_int_eq(forecaster_examples(f), 20 + 21 + 20);
     forecaster_free(f);
@@ -189,7 +189,7 @@ TEST(one_source_refuses_nothing)
             forecaster_add(f, &t);
         }
         for (int i = 0; i < 2000; i++) {
-            session(&t, FORECAST_FIT_LATER + 1, 500, 999, 4 * i + 3);
+            session(&t, FORECAST_LATER + 1, 500, 999, 4 * i + 3);
             for (int k = 1; k < t.n; k++)
                 t.step[k].bytes /= 100; /* begins as the others, and fails */
             forecaster_add(f, &t);
