@@ -10,7 +10,7 @@ import { join } from 'node:path';
 import { ABRD, Daemon, PUBLISH_ALL, done, folder, policy, test, until } from './lib/daemon.mjs';
 import { crc32 } from './lib/tools.mjs';
 import { Core } from '../../web/lib/core.js';
-import { forecastId } from '../../web/lib/forecast.js';
+import { ENTRIES, forecastId } from '../../web/lib/forecast.js';
 import { Policy, localPolicy } from '../../web/lib/policy.js';
 import { LAYOUTS } from '../../web/lib/observe.js';
 import { PROFILES, chunkQoe, qoeOf } from '../../web/lib/qoe.js';
@@ -124,7 +124,7 @@ function crcOf(meta, numbers) {
 function corrected(of = forecastId()) {
     const file = join(folder, `corrected-${of}.safetensors`), from = readFileSync(SHIPPED), size = Number(from.readBigUInt64LE(0));
     const head = JSON.parse(from.subarray(8, 8 + size)), body = from.subarray(8 + size);
-    const inputs = [27, 24, 24], outputs = [24, 24, 22]; // src/abr/deciders/forecast_own.h
+    const inputs = [ENTRIES + 1, 24, 24], outputs = [24, 24, 22]; // src/abr/deciders/forecast_own.h
     const numbers = Float32Array.from(outputs.flatMap((n, l) =>
         Array.from({ length: (inputs[l] + 1) * n }, () => between(-0.25, 0.25))));
     head.__metadata__.input_n = String(numbers.length);
@@ -186,7 +186,7 @@ for (const video of LONG)
 
 function question() {
     const levels = among([2 + Math.floor(random() * 11), 13 + Math.floor(random() * 20)]), begins = random() < 0.1; // nothing measured yet
-    const n = begins ? 0 : Math.floor(random() * 12);
+    const n = begins ? 0 : Math.floor(random() * among([12, 64]));
     const ladder = [between(100, 600)];
     while (ladder.length < levels) ladder.push(ladder.at(-1) * (levels > 12 ? between(1.05, 1.3) : between(1.1, 2)));
     const chunks = among([0, 0, 48, 300]), chunk_s = among([1, 2, 4, 6]);

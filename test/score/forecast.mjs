@@ -4,10 +4,11 @@
 //
 // Plays rules on recorded and generated links, each with several ladders and chunk lengths: cautious and bold
 // ones, since the size of a chunk changes its throughput, and none that uses the forecast. Every chunk with a
-// history is one example: the entries of forecast_entries, and the logarithms of two ratios to the harmonic
+// history is one example: the network's entries (forecast.js), and the logarithms of two ratios to the harmonic
 // mean of the last five throughputs: of the chunk's throughput, and of the ten chunks from it on (their bits
-// over their time). The network learns their quantiles (pinball loss, Adam). A quarter of the traces is kept
-// back: their loss and the share of examples below each quantile are printed.
+// over their time). The network learns their quantiles (pinball loss, Adam), and by the same loss how the first
+// ratio grows with the chunk's size. A quarter of the traces is kept back: their loss, the mean growth and the
+// share of examples below each quantile are printed.
 //
 // --write puts the weights into src/abr/deciders/forecast_net.h and web/lib/forecast_net.js. The same traces
 // give the same weights. ABRD=FILE takes another program, STEPS=N another number of steps.
@@ -16,7 +17,8 @@ import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
-import { entriesOf, ENTRIES } from '../../web/lib/forecast.js';
+import { entriesOf, ENTRIES, sizeRatio, usualBytes } from '../../web/lib/forecast.js';
+import { HISTORY, pastOf } from '../../web/lib/view.js';
 import { random } from './grid.mjs';
 
 const abrd = process.env.ABRD ?? 'build/abrd', shared = process.env.SHARED ?? '../shared';
@@ -27,7 +29,7 @@ const steps = Number(process.env.STEPS ?? 8000), batch = 1024, HIDDEN = 24;
 const EDGES = [0, 0.01, 0.03, 0.07, 0.13, 0.61 / 3, 0.32, 0.45, 0.58, 0.72, 0.86, 1];
 const SHARES = EDGES.slice(1).map((edge, i) => edge - EDGES[i]);
 const QUANTILES = EDGES.slice(1).map((edge, i) => (edge + EDGES[i]) / 2);
-const OUTPUTS = 2 * QUANTILES.length;
+const GROWTH = 2 * QUANTILES.length, OUTPUTS = GROWTH + 1; // the place of the growth
 
 if (!existsSync(`${shared}/traces/pensieve-train-127`)) {
     console.log(`forecast.mjs: no traces in ${shared}/traces`);
@@ -74,11 +76,14 @@ for (const set of examples) for (const chunk of [1, 2, 4, 8]) for (const ladder 
         for (let i = 1; i < session.length - 10; i++) {
             // neighbours of short chunks say nearly the same; beginnings are rare
             if (i > 8 && (i + trace) % Math.max(8 / chunk, 1)) continue;
-            const past = session.slice(Math.max(0, i - 8), i), ten = session.slice(i, i + 10);
-            const { mean, entries } = entriesOf({ rates: past.map(c => c.kbps), times: past.map(c => c.seconds), chunkS: chunk });
+            const before = session.slice(0, i), ten = session.slice(i, i + 10);
+            const kbps = before.map(c => c.kbps), seconds = before.map(c => c.seconds);
+            const view = { rates: kbps.slice(-HISTORY), times: seconds.slice(-HISTORY), past: pastOf(kbps, seconds), chunkS: chunk };
+            const { mean, entries } = entriesOf(view);
             const later = ten.reduce((a, c) => a + c.bits, 0) / 1000 / ten.reduce((a, c) => a + c.seconds, 0);
             const known = [Math.log(session[i].kbps / mean), Math.log(later / mean)];
-            (trace % 4 ? set.learn : set.check).push({ entries, known });
+            const size = Math.log(sizeRatio(session[i].bits / 8, usualBytes(view)));
+            (trace % 4 ? set.learn : set.check).push({ entries, known, size });
         }
     });
 }
@@ -136,6 +141,8 @@ function backward(values, gradient, into) {
 }
 
 const quantileOf = j => QUANTILES[j % QUANTILES.length], kindOf = j => (j < QUANTILES.length ? 0 : 1);
+// the forecast of an example from the network's outputs
+const guessesOf = (y, size) => y.slice(0, GROWTH).map((guess, j) => (kindOf(j) ? guess : guess + y[GROWTH] * size));
 
 // entries are scaled for learning alone; the scale goes into the first layer in the end
 const all = examples.flatMap(set => set.learn);
@@ -149,10 +156,12 @@ const moments = layers.map(({ w }) => [new Float64Array(w.length), new Float64Ar
 for (let step = 1; step <= steps; step++) {
     const gradients = layers.map(({ w }) => new Float64Array(w.length));
     for (let n = 0; n < batch; n++) {
-        const set = examples[n % examples.length], { x, known } = set.learn[Math.floor(draw() * set.learn.length)];
-        const values = forward(x), y = values.at(-1);
-        const d = Float64Array.from(y, (guess, j) =>
-            ((known[kindOf(j)] < guess ? 1 : 0) - quantileOf(j)) / OUTPUTS / batch);
+        const set = examples[n % examples.length], { x, known, size } = set.learn[Math.floor(draw() * set.learn.length)];
+        const values = forward(x), d = new Float64Array(OUTPUTS);
+        guessesOf(values.at(-1), size).forEach((guess, j) => {
+            d[j] = ((known[kindOf(j)] < guess ? 1 : 0) - quantileOf(j)) / GROWTH / batch;
+            if (!kindOf(j)) d[GROWTH] += d[j] * size;
+        });
         backward(values, d, gradients);
     }
     const rate = 0.0015 * (1 + Math.cos(Math.PI * step / steps));
@@ -170,15 +179,18 @@ for (let step = 1; step <= steps; step++) {
 // ---- how good it is
 
 for (const { name, check } of examples) {
-    const loss = [0, 0], below = new Array(OUTPUTS).fill(0);
-    for (const { x, known } of check) {
-        forward(x).at(-1).forEach((guess, j) => {
+    const loss = [0, 0], below = new Array(GROWTH).fill(0);
+    let growth = 0;
+    for (const { x, known, size } of check) {
+        const y = forward(x).at(-1);
+        growth += y[GROWTH] / check.length;
+        guessesOf(y, size).forEach((guess, j) => {
             const above = known[kindOf(j)] - guess, q = quantileOf(j);
             loss[kindOf(j)] += Math.max(q * above, (q - 1) * above) / QUANTILES.length / check.length;
             below[j] += (above < 0 ? 1 : 0) / check.length;
         });
     }
-    console.log(`${name}: ${check.length} examples, loss ${loss[0].toFixed(4)} next, ${loss[1].toFixed(4)} later; below: ` +
+    console.log(`${name}: ${check.length} examples, loss ${loss[0].toFixed(4)} next, ${loss[1].toFixed(4)} later; growth ${growth.toFixed(3)}; below: ` +
         `${below.slice(0, QUANTILES.length).map(b => b.toFixed(3)).join(' ')}`);
 }
 console.log(`wanted below: ${QUANTILES.map(q => q.toFixed(3)).join(' ')}`);

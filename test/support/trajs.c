@@ -26,10 +26,11 @@ void trajs_make(struct traj *t, uint64_t seed, int levels, int n, bool truncated
     t->view.chunk_s = 4;
     t->view.chunks = 200;
     t->view.buffer_max_s = 60;
-    t->before.n = (int)DRAW(VIEW_HISTORY + 1);
-    for (int m = 0; m < t->before.n; m++) {
-        t->before.bytes[m] = (uint32_t)(1000 + DRAW(1000000));
-        t->before.download_s[m] = .1 + (double)DRAW(1000) / 256;
+    t->before = (struct traj_measured){0};
+    int before = (int)DRAW(VIEW_HISTORY + 1);
+    for (int m = 0; m < before; m++) {
+        uint32_t bytes = (uint32_t)(1000 + DRAW(1000000));
+        traj_measure(&t->before, bytes, .1 + (double)DRAW(1000) / 256);
     }
     for (int s = 0; s < traj_states(t); s++) {
         struct traj_step *d = &t->step[s];
@@ -76,6 +77,10 @@ bool trajs_equal(const struct traj *a, const struct traj *b)
     uint32_t mask[TRAJ_STEPS + 1], mask_b[TRAJ_STEPS + 1];
     if (a->n != b->n || a->truncated != b->truncated || a->key != b->key ||
         a->client != b->client || a->tag != b->tag)
+        return false;
+    const struct view_past *p = &a->before.past, *q = &b->before.past;
+    if (p->n != q->n || p->kbit != q->kbit || p->download_s != q->download_s ||
+        p->low != q->low)
         return false;
     size_t states = (size_t)traj_states(a);
     if (!qoe_same(&a->view.qoe, &b->view.qoe)) return false;

@@ -7,7 +7,7 @@ import { cautious } from '../../web/lib/caution.js';
 import { offered } from '../../web/lib/first_level.js';
 import { SHARES, forecastOf } from '../../web/lib/forecast.js';
 import { chunkQoe, qoeOf, qualityCurve } from '../../web/lib/qoe.js';
-import { lastOf, rewardsOf, viewOf } from '../../web/lib/view.js';
+import { lastOf, pastOf, rewardsOf, viewOf } from '../../web/lib/view.js';
 
 const near = (a, b, eps = 1e-12) => assert.ok(Math.abs(a - b) <= eps, `${a} is not ${b}`);
 
@@ -87,7 +87,7 @@ export async function qoeTests() {
     });
 
     await test('forecast: wider after one chunk than on a calm link, and ten times as high at ten times the rate', () => {
-        const of = (rates, times = rates.map(() => 2)) => forecastOf({ rates, times, chunkS: 4 });
+        const of = (rates, times = rates.map(() => 2)) => forecastOf({ rates, times, past: pastOf(rates, times), chunkS: 4 });
         const calm = of(Array(8).fill(2000)), one = of([2000]), fast = of(Array(8).fill(20000));
         assert.deepEqual([calm.mean, calm.spread, calm.next.length, calm.later.length], [2000, 0, 11, 11]);
         near(one.spread, 0.34);

@@ -9,19 +9,23 @@
  * @property {number} spread deviation of the logarithms of the history
  * @property {number[]} next quantiles of the throughput of the next chunk, ascending
  * @property {number[]} later of the next ten chunks together
+ * @property {number} usual size of a chunk for which `next` holds [bytes]
+ * @property {number} growth how the throughput of the next chunk grows with its size
  */
 
 import { NET } from './forecast_net.js';
+import { HISTORY, PAST } from './view.js';
 
-const WINDOW = 5, HISTORY = 8;
+const WINDOW = 5;
 // what lies far beyond is cut; added: keeps the logarithm of a short download finite
 const RATIO_MIN = 0.01, RATIO_MAX = 100, DOWNLOAD_MAX_S = 100, ADDED_S = 0.05;
+const GROWTH_MAX = 0.9, SIZE_MAX_RATIO = 20;
 const CORRECTION_UNITS = 24, CORRECTION_MOST = 1.386; // forecast_own.h
 /** Added to the spread of a short history, as variances are, by its length. */
 const UNSEEN = [0, 0.34, 0.34, 0.25, 0.20, 0.13, 0.08, 0.04, 0];
 
 /** Entries of the network's input. */
-export const ENTRIES = 3 * HISTORY + 2;
+export const ENTRIES = 3 * HISTORY + 5;
 /** The share of downloads that each quantile stands for. */
 export const SHARES = [0.01, 0.02, 0.04, 0.06, 0.22 / 3, 0.35 / 3, 0.13, 0.13, 0.14, 0.14, 0.14];
 
@@ -44,9 +48,9 @@ const within = (x, low, high) => (x < low ? low : x > high ? high : x);
 
 /**
  * What the network sees of a history that is not empty.
- * @param {{rates: number[], times: number[], chunkS: number}} view
+ * @param {{rates: number[], times: number[], past: import('./view.js').Past, chunkS: number}} view
  */
-export function entriesOf({ rates, times, chunkS }) {
+export function entriesOf({ rates, times, past, chunkS }) {
     const n = rates.length, mean = harmonic(rates, n), spread = spreadOf(rates), entries = new Array(ENTRIES).fill(0);
     rates.forEach((rate, i) => {
         const at = HISTORY - n + i;
@@ -56,8 +60,27 @@ export function entriesOf({ rates, times, chunkS }) {
     });
     entries[3 * HISTORY] = spread;
     entries[3 * HISTORY + 1] = Math.log(chunkS);
+    entries[3 * HISTORY + 2] = Math.log(within(past.kbit / past.seconds / mean, RATIO_MIN, RATIO_MAX));
+    entries[3 * HISTORY + 3] = within(past.low - Math.log(mean), Math.log(RATIO_MIN), Math.log(RATIO_MAX));
+    entries[3 * HISTORY + 4] = Math.log(1 + past.n);
     return { mean, spread, entries };
 }
+
+/** The geometric mean of the newest sizes [bytes]. */
+export function usualBytes({ rates, times }) {
+    const logs = rates.map((rate, i) => Math.log(Math.max(rate * times[i] * 125, 1))).slice(-WINDOW);
+    return Math.exp(logs.reduce((a, x) => a + x, 0) / logs.length);
+}
+
+/** The size of a chunk in proportion to the usual one, as far as it counts. */
+export const sizeRatio = (bytes, usual) => within(bytes / usual, 1 / SIZE_MAX_RATIO, SIZE_MAX_RATIO);
+
+/**
+ * A next chunk of this size takes as long as one of that many bytes at the rates of `next`.
+ * @param {Forecast} forecast
+ * @param {number} bytes
+ */
+export const bytesThatCount = ({ usual, growth }, bytes) => bytes * sizeRatio(bytes, usual) ** -growth;
 
 function layer({ weights, bias }, x) {
     const y = [...bias];
@@ -69,9 +92,10 @@ const outputsOf = (net, entries) => net.reduce((x, one, l) => layer(one, l ? x.m
 
 /** Which forecast this is, as forecast_crc32 of the daemon: a correction counts only for its own (input_of). */
 export function forecastId() {
-    const meaning = 1, layers = NET.flatMap(({ weights, bias }) => [...weights.flat(), ...bias]);
-    const numbers = Float64Array.of(meaning, WINDOW, HISTORY, 2 * HISTORY, 3 * HISTORY, 3 * HISTORY + 1,
-        RATIO_MIN, RATIO_MAX, DOWNLOAD_MAX_S, ADDED_S, ...UNSEEN, ...layers);
+    const meaning = 2, layers = NET.flatMap(({ weights, bias }) => [...weights.flat(), ...bias]);
+    const places = [0, 1, 2, 3, 4].map(i => 3 * HISTORY + i);
+    const numbers = Float64Array.of(meaning, WINDOW, HISTORY, 2 * HISTORY, ...places, RATIO_MIN, RATIO_MAX,
+        DOWNLOAD_MAX_S, ADDED_S, GROWTH_MAX, SIZE_MAX_RATIO, PAST, ...UNSEEN, ...layers);
     let crc = ~0;
     for (const byte of new Uint8Array(numbers.buffer)) {
         crc ^= byte;
@@ -104,11 +128,11 @@ export function correctionOf(numbers) {
 export function forecastOf(view) {
     if (!view.rates.length) return null;
     const { mean, spread, entries } = entriesOf(view), n = SHARES.length;
-    const y = outputsOf(NET, entries);
+    const y = outputsOf(NET, entries), growth = within(y.pop(), 0, GROWTH_MAX);
     if (view.correction)
         outputsOf(view.correction, [...entries, Math.log(mean * 1e-3)])
             .forEach((off, j) => { y[j] += within(off, -CORRECTION_MOST, CORRECTION_MOST); });
     for (const from of [0, n]) for (let i = from + 1; i < from + n; i++) y[i] = Math.max(y[i], y[i - 1]);
     const kbps = y.map(x => mean * Math.exp(x));
-    return { mean, spread, next: kbps.slice(0, n), later: kbps.slice(n) };
+    return { mean, spread, next: kbps.slice(0, n), later: kbps.slice(n), usual: usualBytes(view), growth };
 }

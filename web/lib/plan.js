@@ -5,21 +5,23 @@
  * @module abrd/plan
  */
 
-import { SHARES } from './forecast.js';
+import { bytesThatCount, SHARES } from './forecast.js';
 import { lastOf, levelOf, rewardsOf } from './view.js';
 
 /** As shipped: PLAN_DEFAULT. */
 const TAIL = 8, TAIL_MAX = 60, TAIL_CHUNK_S = 3, REACH = 0.75, SLOW = 12, SLOW_FROM = 0.3;
 const FAR = 8, FAR_S = 10, FAR_LIMIT_S = 60, POOR = 6, CAUTION = 0.5, LOW = 0.1, LOW_S = 20, LOW_PART = 5;
-const LATER = 10, MIDDLE = 6, NARROW = 0.5, NEXT = 1.07;
+const LATER = 10, MIDDLE = 6, NARROW = 0.5, NEXT = 1.04;
 
 /**
  * @param {import('./view.js').View} view
  * @param {import('./forecast.js').Forecast} forecast
  * @returns {{values: number[][], mean: number[]}} by quantile and level; their mean by level
  */
-export function planOf(view, { mean: meanKbps, spread, next, later }) {
-    const { ladder, chunkS, chunk, chunks, bufferS, bufferMaxS, bytes, margin, qoe: { stall } } = view;
+export function planOf(view, forecast) {
+    const { mean: meanKbps, spread, next, later } = forecast;
+    const { ladder, chunkS, chunk, chunks, bufferS, bufferMaxS, margin, qoe: { stall } } = view;
+    const bytes = view.bytes.map(size => bytesThatCount(forecast, size));
     const trust = margin === 0 ? 1 : Math.exp(-margin);
     const slow = Math.max(Math.min(ladder[0] / meanKbps, 1) - SLOW_FROM, 0);
     const large = Math.min(bufferMaxS / FAR_LIMIT_S, 1), far = chunks ? FAR * large * large : 0;

@@ -17,6 +17,7 @@
  * @property {number} lastPoints its quality
  * @property {number[]} rates throughput of the last chunks [kbit/s], oldest first
  * @property {number[]} times their download times
+ * @property {Past} past
  * @property {import('./qoe.js').Qoe} qoe
  * @property {number} stalledS of the session so far, without the start
  * @property {number} playedS media of the session so far
@@ -24,13 +25,38 @@
  * @property {number} margin by which forecasts are lowered, a logarithm (caution.js)
  * @property {object[]|null} correction of the forecast (forecast.js); null: none
  * @property {number} startKbps low quantile of first throughputs in this viewer's network; 0: not known
+ *
+ * @typedef {object} Past a summary of all downloads of a session (struct view_past)
+ * @property {number} n downloads, at most PAST; 0: none
+ * @property {number} kbit of a download, the mean
+ * @property {number} seconds the same
+ * @property {number} low the logarithm of the lowest throughput, which is forgotten slowly
  */
 
 import { chunkQoe, qualityCurve } from './qoe.js';
 import { leftKbps } from './sound.js';
 
-/** Longest ladder, and chunks remembered. */
+/** Longest ladder, and chunks remembered one by one. */
 export const LEVELS = 32, HISTORY = 8;
+/** Downloads that a summary weighs alike; older ones fade. */
+export const PAST = 256;
+
+/**
+ * @param {number[]} rates [kbit/s], oldest first
+ * @param {number[]} times
+ * @returns {Past}
+ */
+export function pastOf(rates, times) {
+    const past = { n: 0, kbit: 0, seconds: 0, low: 0 };
+    rates.forEach((rate, i) => {
+        const logarithm = Math.log(Math.max(rate, 1e-3)), higher = past.n && past.low < logarithm;
+        past.low = higher ? past.low + (logarithm - past.low) / PAST : logarithm;
+        past.n = Math.min(past.n + 1, PAST);
+        past.kbit += (rate * times[i] - past.kbit) / past.n;
+        past.seconds += (times[i] - past.seconds) / past.n;
+    });
+    return past;
+}
 
 /**
  * @param {import('./types').Question} question the body of POST /v1/decide
@@ -45,14 +71,13 @@ export function viewOf(question, qoe, { stalledS = 0, playedS = 0, lambda = 0 } 
         last_quality: lastPoints, next_bytes: bytes, throughput_kbps: rates = [], download_s: times = [],
         other_kbps: other = 0 } = question;
     // the best source there is
-    const usual = quality ?? qualityCurve(ladder, height), n = Math.min(rates.length, HISTORY);
+    const usual = quality ?? qualityCurve(ladder, height), left = rates.map(kbps => leftKbps(kbps, other));
     return {
         ladder, chunkS, chunk, chunks, bufferS, bufferMaxS, last, qoe,
         bytes: ladder.map((kbps, k) => (bytes?.[k] > 0 ? bytes[k] : kbps * 1000 / 8 * chunkS)),
         points: usual.map((points, k) => now?.[k] ?? points),
         lastPoints: lastPoints ?? usual[last] ?? 0,
-        rates: n ? rates.slice(-n).map(kbps => leftKbps(kbps, other)) : [],
-        times: n ? times.slice(-n) : [],
+        rates: left.slice(-HISTORY), times: times.slice(-HISTORY), past: pastOf(left, times),
         stalledS, playedS, lambda, margin: 0, correction: null, startKbps: 0,
     };
 }

@@ -34,12 +34,14 @@ double caution_margin(double margin)
     return clamp(margin, 0, MARGIN_MAX);
 }
 
-void caution_download(struct caution_links *c, const struct view *v, double kbps)
+void caution_download(struct caution_links *c, const struct view *v, double kbps,
+                      double bytes)
 {
     struct forecast f = forecast_of(v);
     if (!(f.mean_kbps > 0)) return;
     int kind = kind_of(f.spread);
-    bool missed = kbps < f.next_kbps[FORECAST_LOW] * exp(-c->margin[kind]);
+    double usual_kbps = kbps * forecast_bytes(&f, bytes) / bytes; /* of the usual size */
+    bool missed = usual_kbps < f.next_kbps[FORECAST_LOW] * exp(-c->margin[kind]);
     c->seen[kind]++;
     c->missed[kind] += missed;
     c->margin[kind] = caution_margin(c->margin[kind] + STEP * (missed - CAUTION_MISSES));

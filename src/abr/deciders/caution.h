@@ -71,7 +71,8 @@ int caution_link(const struct view *v);
 double caution_margin(double margin);
 
 /* The download of the chunk that was decided in v carried kbps. */
-void caution_download(struct caution_links *c, const struct view *v, double kbps);
+void caution_download(struct caution_links *c, const struct view *v, double kbps,
+                      double bytes);
 
 /* A chunk of chunk_s was played, with this stall. max: the profile's ceiling; 0: none, nothing changes. */
 void caution_chunk(struct caution_stalls *c, double stall_s, double chunk_s, double max);

@@ -14,6 +14,9 @@ enum {
     PRESENT = 2 * VIEW_HISTORY,
     SPREAD = 3 * VIEW_HISTORY,
     CHUNK,
+    PAST_MEAN,
+    PAST_LOW,
+    PAST_COUNT,
     ENTRIES
 };
 _Static_assert(ENTRIES == FORECAST_ENTRIES, "inputs and header");
@@ -24,6 +27,8 @@ _Static_assert(ENTRIES == FORECAST_ENTRIES, "inputs and header");
 #define DOWNLOAD_MAX_S 100.0
 /* keeps the logarithm of a short download finite */
 #define ADDED_S 0.05
+#define GROWTH_MAX 0.9
+#define SIZE_MAX_RATIO 20.0
 
 const double forecast_share[FORECAST_QUANTILES] = {
     0.01, 0.02, 0.04, 0.06, 0.22 / 3, 0.35 / 3, 0.13, 0.13, 0.14, 0.14, 0.14};
@@ -66,12 +71,14 @@ double forecast_spread(const struct view *v)
 }
 
 /* Raise it when observe() changes in a way that no constant shows. */
-enum { MEANING = 1 };
+enum { MEANING = 2 };
 
 uint32_t forecast_crc32(void)
 {
-    const double inputs[] = {MEANING, WINDOW,    TIMES,     PRESENT,        SPREAD,
-                             CHUNK,   RATIO_MIN, RATIO_MAX, DOWNLOAD_MAX_S, ADDED_S};
+    const double inputs[] = {MEANING,    WINDOW,     TIMES,          PRESENT,
+                             SPREAD,     CHUNK,      PAST_MEAN,      PAST_LOW,
+                             PAST_COUNT, RATIO_MIN,  RATIO_MAX,      DOWNLOAD_MAX_S,
+                             ADDED_S,    GROWTH_MAX, SIZE_MAX_RATIO, VIEW_PAST};
     uint32_t crc = bytes_crc32(0, inputs, sizeof inputs);
     crc = bytes_crc32(crc, UNSEEN, sizeof UNSEEN);
     crc = bytes_crc32(crc, FORECAST_FIRST, sizeof FORECAST_FIRST);
@@ -104,6 +111,28 @@ static void observe(double x[ENTRIES], struct forecast *f, const struct view *v)
     f->spread = spread_of(logs, n);
     x[SPREAD] = f->spread;
     x[CHUNK] = log(v->chunk_s);
+    const struct view_past *past = &v->past;
+    if (!past->n) return; /* made without view_push */
+    x[PAST_MEAN] =
+        log(within(past->kbit / past->download_s / f->mean_kbps, RATIO_MIN, RATIO_MAX));
+    x[PAST_LOW] = within(past->low - log(f->mean_kbps), log(RATIO_MIN), log(RATIO_MAX));
+    x[PAST_COUNT] = log(1 + past->n);
+}
+
+/* The geometric mean of the newest sizes. */
+static double usual_bytes(const struct view *v)
+{
+    int n = v->n_history < WINDOW ? v->n_history : WINDOW;
+    double logs = 0;
+    for (int i = v->n_history - n; i < v->n_history; i++)
+        logs += log(fmax(v->throughput_kbps[i] * v->download_s[i] * 125, 1));
+    return exp(logs / n);
+}
+
+double forecast_bytes(const struct forecast *f, double bytes)
+{
+    double ratio = within(bytes / f->usual_bytes, 1 / SIZE_MAX_RATIO, SIZE_MAX_RATIO);
+    return bytes * pow(ratio, -f->growth);
 }
 
 /* y = W x + b; a row of weights per input, so that the inner loop is one of independent sums. */
@@ -131,17 +160,18 @@ static void quantiles(double *kbps, const double *logs, double mean_kbps)
     }
 }
 
-/* The outputs of the network: logarithms before they are sorted. They are computed in an array of this
- * function, because the compiler makes slower code for one of the caller. */
-static void shipped_logs(double *y, const double *x)
+/* The outputs of the network: logarithms before they are sorted, and the growth, which is returned. They are
+ * computed in an array of this function, because the compiler makes slower code for one of the caller. */
+static double shipped_logs(double *y, const double *x)
 {
-    double a[FORECAST_HIDDEN], b[FORECAST_HIDDEN], c[FORECAST_OUTPUTS];
+    double a[FORECAST_HIDDEN], b[FORECAST_HIDDEN], c[FORECAST_OUTPUTS + 1];
     LAYER(a, x, FORECAST_FIRST, FORECAST_FIRST_BIAS);
     rectify(a, FORECAST_HIDDEN);
     LAYER(b, a, FORECAST_SECOND, FORECAST_SECOND_BIAS);
     rectify(b, FORECAST_HIDDEN);
     LAYER(c, b, FORECAST_THIRD, FORECAST_THIRD_BIAS);
-    memcpy(y, c, sizeof c);
+    memcpy(y, c, FORECAST_OUTPUTS * sizeof *c);
+    return c[FORECAST_OUTPUTS];
 }
 
 bool forecast_look(struct forecast *f, double entries[FORECAST_ENTRIES],
@@ -150,7 +180,8 @@ bool forecast_look(struct forecast *f, double entries[FORECAST_ENTRIES],
     f->mean_kbps = forecast_mean_kbps(v);
     if (!(f->mean_kbps > 0)) return false;
     observe(entries, f, v);
-    shipped_logs(logs, entries);
+    f->usual_bytes = usual_bytes(v);
+    f->growth = within(shipped_logs(logs, entries), 0, GROWTH_MAX);
     if (v->own_forecast)
         forecast_own_correct(logs, v->own_forecast, entries, f->mean_kbps);
     return true;

@@ -7,8 +7,14 @@
  * Each ratio has FORECAST_QUANTILES quantiles, at the middles of the shares forecast_share. The lowest shares
  * are small, since stalls are decided there. The network has two hidden layers of ReLU. It sees the last 8
  * throughputs as ln(c_i / m), their download times as ln(d_i + 0.05), which of them exist, the deviation
- * s of the logarithms (more after fewer chunks, forecast.c) and ln(chunk_s). So it does not depend on
- * the link's rate. Quantiles are sorted by a running maximum.
+ * s of the logarithms (more after fewer chunks, forecast.c) and ln(chunk_s). Of the whole session it sees the
+ * mean throughput and the low one as ln(. / m), and ln(1 + n) of its n downloads (view_past). So it does
+ * not depend on the link's rate. Quantiles are sorted by a running maximum.
+ *
+ * A large chunk arrives at a higher rate than a small one, since each pays for a round trip. The quantiles of
+ * the next chunk hold for one of the usual size U, the geometric mean of the last 5. One of S bytes has
+ *   n_i (S / U)^g,   0.05 <= S / U <= 20
+ * and g, the growth, is an output of the network, too.
  *
  * Source: Pensieve's training traces, Puffer's training part of 2021, Lumos 4G and generated links,
  * chunks of 1 to 8 s; `node test/score/forecast.mjs` fits the weights again and prints how good they are.
@@ -24,9 +30,9 @@
 #include <stdint.h>
 
 #define FORECAST_QUANTILES 11
-#define FORECAST_ENTRIES (3 * VIEW_HISTORY + 2) /* inputs of the network */
-#define FORECAST_OUTPUTS (2 * FORECAST_QUANTILES)
-#define FORECAST_LATER 10 /* chunks of the second ratio */
+#define FORECAST_ENTRIES (3 * VIEW_HISTORY + 5)   /* inputs of the network */
+#define FORECAST_OUTPUTS (2 * FORECAST_QUANTILES) /* quantiles; then the growth */
+#define FORECAST_LATER 10                         /* chunks of the second ratio */
 /* The quantile that one download in six falls below. */
 #define FORECAST_LOW 4
 
@@ -38,12 +44,16 @@ struct forecast {
     double spread;    /* s */
     double next_kbps[FORECAST_QUANTILES]; /* of the next chunk, ascending */
     double later_kbps[FORECAST_QUANTILES];
+    double usual_bytes, growth; /* U, g */
 };
 
 struct forecast forecast_of(const struct view *v);
 
+/* A next chunk of this size takes as long as one of that many bytes at the rates of next_kbps. */
+double forecast_bytes(const struct forecast *f, double bytes);
+
 /* The network alone: its inputs, and the logarithms of quantiles / m before they are sorted, of the next
- * chunk and then of later ones. Sets mean_kbps and spread. False: nothing was measured. */
+ * chunk and then of later ones. Sets all but the quantiles. False: nothing was measured. */
 bool forecast_look(struct forecast *f, double entries[FORECAST_ENTRIES],
                    double logs[FORECAST_OUTPUTS], const struct view *v);
 

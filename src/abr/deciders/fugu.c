@@ -84,6 +84,9 @@ static int fugu_decide(void *self, const struct view *v, const struct video *vid
     f->v = v;
     for (int i = 0; i < FORECAST_QUANTILES; i++)
         f->kbps[i] = factor * c.next_kbps[i];
+    double bytes[VIEW_LEVELS];
+    for (int k = 0; k < v->levels; k++)
+        bytes[k] = forecast_bytes(&c, v->ladder_kbps[k] * v->chunk_s * 125);
     for (int i = 0; i <= v->levels; i++)
         view_rewards(f->gain[i], v, i < v->levels ? i : VIEW_LAST);
 
@@ -94,15 +97,14 @@ static int fugu_decide(void *self, const struct view *v, const struct video *vid
         double(*now)[VIEW_LEVELS] = f->value[j & 1];
         for (int b = 0; b < BINS; b++) {
             for (int k = 0; k < v->levels; k++)
-                worth[k] = expect(f, v->ladder_kbps[k] * v->chunk_s * 125, k,
-                                  b * bin_s(f), next);
+                worth[k] = expect(f, bytes[k], k, b * bin_s(f), next);
             for (int last = 0; last < v->levels; last++)
                 now[b][last] = best_after(f, worth, last, NULL);
         }
         next = (const double(*)[VIEW_LEVELS])now;
     }
     for (int k = 0; k < v->levels; k++)
-        worth[k] = expect(f, view_bytes(v, k), k, v->buffer_s, next);
+        worth[k] = expect(f, forecast_bytes(&c, view_bytes(v, k)), k, v->buffer_s, next);
     int level = 0;
     (void)best_after(f, worth, v->levels, &level);
     return level;

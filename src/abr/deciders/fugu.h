@@ -1,7 +1,7 @@
 /* fugu.h - stochastic model predictive control on a learned distribution of download times.
  *
  *   V_j(a, b) = max_k  E_c [ reward(k | a, stall) + V_{j+1}(k, b') ],   V_{H+1} = 0
- *   d = 8 S_k / c,  stall = max(0, d - b),  b' = min(max(b - d, 0) + chunk_s, limit)
+ *   d = 8 S_k / c,  S_k as it counts (forecast_bytes),  stall = max(0, d - b),  b' = min(max(b - d, 0) + chunk_s, limit)
  *
  * H = 5. For each chunk c is drawn again: it is factor times a quantile of forecast.h for the next
  * chunk, each by its share. The buffer b is rounded down to a grid of BINS values between 0 and the

@@ -13,6 +13,6 @@ uint32_t guard_levels(const struct view *v)
     if (!(f.mean_kbps > 0)) return levels;
     double bytes = f.next_kbps[FORECAST_LOW] * exp(-v->margin) * 125 * v->buffer_s;
     for (int k = 1; k < v->levels; k++)
-        if (view_bytes(v, k) > bytes) levels &= ~(UINT32_C(1) << k);
+        if (forecast_bytes(&f, view_bytes(v, k)) > bytes) levels &= ~(UINT32_C(1) << k);
     return levels;
 }

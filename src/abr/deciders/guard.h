@@ -5,7 +5,7 @@
  *
  *   8e-3 S_k / c > B,   c = n exp(- margin)
  *
- * S_k size of the next chunk at level k [bytes], B media in the buffer [s], n the quantile FORECAST_LOW of
+ * S_k size of the next chunk at level k as it counts [bytes] (forecast_bytes), B media in the buffer [s], n the quantile FORECAST_LOW of
  * the forecast [kbit/s] (forecast.h: one download in 6 is slower), margin that of the view. Level 0 is
  * always offered. The policy weighs stalls by the whole forecast instead (plan.h) and needs no guard.
  *

@@ -79,7 +79,7 @@ static void plan_prepare(struct plan_task *t, const struct plan_cfg *cfg,
     for (int k = 0; k < v->levels; k++) {
         double after[VIEW_LEVELS];
         ladder_kbps[k] = v->ladder_kbps[k];
-        bytes[k] = view_bytes(v, k);
+        bytes[k] = forecast_bytes(f, view_bytes(v, k));
         view_rewards(after, v, k);
         for (int m = 0; m < v->levels; m++)
             held[m][k] = after[m];

@@ -6,11 +6,12 @@
  *            - mu_stall (c_i (z(m) - z(0)) + low y(m)) ]
  *   d = 8 S_k / n_i,   b = min(max(B - d, 0) + chunk_s, limit)
  *
- * B is the media in the buffer, S_k the chunk's size, r(m | k) the reward of a chunk at level m after one
- * at k (qoe.h). n_i and l_i are `factor` exp(- margin) times the quantiles i of forecast.h, for the next
+ * B is the media in the buffer, S_k the chunk's size as it counts (forecast_bytes), r(m | k) the reward of a
+ * chunk at level m after one at k (qoe.h). n_i and l_i are `factor` exp(- margin) times the quantiles i of forecast.h, for the next
  * chunk and for later ones (margin: view.h). n_i is multiplied by `next` as well, a factor found by search.
  * Both are taken together: a link that disappoints now disappoints later, too. The held level is chosen per
- * quantile, as the player will know more after this chunk. z(m) is the stall of level m over T chunks on a link that carries l, with e = chunk_s R_m / l:
+ * quantile, as the player will know more after this chunk. z(m) is the stall of level m over T chunks on a
+ * link that carries l, with e = chunk_s R_m / l:
  *   z(m) = max(0, late(m) - b),   late(m) = e, or T e - (T - 1) chunk_s beyond chunk_s
  *
  * c_i is `caution` for the lowest PLAN_POOR quantiles, since a player leaves the level when the link
@@ -64,7 +65,7 @@ struct plan_cfg {
 #define PLAN_DEFAULT                                                                    \
     {                                                                                   \
         .factor = 1, .tail = 8, .reach = 0.75, .caution = 0.5, .low = 0.1, .low_s = 20, \
-        .slow = 12, .far = 8, .far_s = 10, .narrow = 0.5, .next = 1.07                  \
+        .slow = 12, .far = 8, .far_s = 10, .narrow = 0.5, .next = 1.04                  \
     }
 
 struct plan {

@@ -1,5 +1,7 @@
 #include "abr/emulator/view.h"
 
+#include <math.h>
+#include <stdbool.h>
 #include <string.h>
 
 struct view view_default(void)
@@ -10,7 +12,17 @@ struct view view_default(void)
     return v;
 }
 
-void view_push(struct view *v, double bytes, double download_s)
+void view_past_add(struct view_past *p, double kbps, double download_s)
+{
+    double logarithm = log(fmax(kbps, 1e-3));
+    bool higher = p->n && p->low < logarithm;
+    p->low = higher ? p->low + (logarithm - p->low) / VIEW_PAST : logarithm;
+    if (p->n < VIEW_PAST) p->n++;
+    p->kbit += (kbps * download_s - p->kbit) / p->n;
+    p->download_s += (download_s - p->download_s) / p->n;
+}
+
+void view_push_kbps(struct view *v, double kbps, double download_s)
 {
     if (v->n_history == VIEW_HISTORY) {
         size_t kept = (VIEW_HISTORY - 1) * sizeof(double);
@@ -18,9 +30,15 @@ void view_push(struct view *v, double bytes, double download_s)
         memmove(v->download_s, v->download_s + 1, kept);
         v->n_history--;
     }
-    v->throughput_kbps[v->n_history] = bytes * 8.0 / 1000.0 / download_s;
+    v->throughput_kbps[v->n_history] = kbps;
     v->download_s[v->n_history] = download_s;
     v->n_history++;
+    view_past_add(&v->past, kbps, download_s);
+}
+
+void view_push(struct view *v, double bytes, double download_s)
+{
+    view_push_kbps(v, bytes * 8.0 / 1000.0 / download_s, download_s);
 }
 
 double view_bytes(const struct view *v, int level)

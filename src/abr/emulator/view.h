@@ -14,7 +14,8 @@
 #include <stdint.h>
 
 #define VIEW_LEVELS 32 /* longest ladder */
-#define VIEW_HISTORY 8 /* chunks remembered */
+#define VIEW_HISTORY 8 /* chunks remembered one by one */
+#define VIEW_PAST 256  /* downloads that the summary of a session weighs alike */
 
 /* Limits of values from outside. They suit any player, and everything computed from such values
  * (throughput, reward, observation) is finite. */
@@ -29,6 +30,16 @@
 #define VIEW_DOWNLOAD_S_MIN 1e-6
 #define VIEW_SECONDS_MAX 3600.0 /* longest download or stall of one chunk */
 
+/* A summary of all downloads of a session, the remembered ones among them. Each new one has the share
+ * 1 / n, so the means are plain ones up to VIEW_PAST downloads; then older ones fade. */
+struct view_past {
+    int n;                   /* downloads, at most VIEW_PAST; 0: none */
+    double kbit, download_s; /* of a download, means */
+    /* ln of the lowest throughput [kbit/s]. What is above it raises it by 1 / VIEW_PAST of the difference,
+     * so an outage of long ago is forgotten. */
+    double low;
+};
+
 struct view {
     int levels;                      /* 2 .. VIEW_LEVELS */
     double ladder_kbps[VIEW_LEVELS]; /* strictly ascending */
@@ -41,7 +52,8 @@ struct view {
     int n_history;                   /* filled entries below, <= VIEW_HISTORY */
     double throughput_kbps[VIEW_HISTORY]; /* oldest first: 8 * bytes / download time */
     double download_s[VIEW_HISTORY];      /* oldest first, request to last byte */
-    double next_bytes[VIEW_LEVELS];       /* sizes of this chunk; <= 0 = unknown */
+    struct view_past past;
+    double next_bytes[VIEW_LEVELS]; /* sizes of this chunk; <= 0 = unknown */
     double points
         [VIEW_LEVELS];  /* quality of this chunk at each level, 0 .. 100 (quality.h) */
     double last_points; /* of chunk - 1, as it was fetched; with last_level >= 0 */
@@ -57,8 +69,11 @@ struct view {
 /* An empty view: the standard viewer, no history, an unknown video. */
 struct view view_default(void);
 
-/* Appends one measurement, dropping the oldest when full. */
+/* Appends one measurement: the history drops its oldest when full, the summary keeps all. */
 void view_push(struct view *v, double bytes, double download_s);
+void view_push_kbps(struct view *v, double kbps, double download_s);
+/* Adds a download to a summary alone. */
+void view_past_add(struct view_past *p, double kbps, double download_s);
 
 /* Size of `level` of the next chunk [bytes]: next_bytes when known, else ladder_kbps * chunk_s. */
 double view_bytes(const struct view *v, int level);

@@ -14,22 +14,23 @@ struct fit {
     float gradient[FORECAST_OWN], moment[2][FORECAST_OWN];
 };
 
-double forecast_example_of(struct forecast_example *out, const struct view *v)
+struct forecast forecast_example_of(struct forecast_example *out, const struct view *v)
 {
     double entries[FORECAST_ENTRIES], logs[FORECAST_OUTPUTS];
     struct forecast f = {0};
-    if (!forecast_look(&f, entries, logs, v)) return 0;
+    if (!forecast_look(&f, entries, logs, v)) return f;
     forecast_own_inputs(out->history.x, entries, f.mean_kbps);
     for (int j = 0; j < FORECAST_OUTPUTS; j++)
         out->off[j] = (float)-logs[j];
-    return f.mean_kbps;
+    return f;
 }
 
-void forecast_example_came(struct forecast_example *x, double next_kbps,
-                           double later_kbps, double mean_kbps)
+void forecast_example_came(struct forecast_example *x, const struct forecast *f,
+                           double next_kbps, double next_bytes, double later_kbps)
 {
+    double usual_kbps = next_kbps * forecast_bytes(f, next_bytes) / next_bytes;
     for (int j = 0; j < FORECAST_OUTPUTS; j++)
-        x->off[j] += (float)log((j < Q ? next_kbps : later_kbps) / mean_kbps);
+        x->off[j] += (float)log((j < Q ? usual_kbps : later_kbps) / f->mean_kbps);
 }
 
 /* The share of downloads below each quantile. */

@@ -37,11 +37,11 @@ struct forecast_example {
     float off[FORECAST_OUTPUTS]; /* d */
 };
 
-/* The history of a view; returns m [kbit/s], 0: nothing was measured. */
-double forecast_example_of(struct forecast_example *out, const struct view *v);
-/* What came after it. */
-void forecast_example_came(struct forecast_example *x, double next_kbps,
-                           double later_kbps, double mean_kbps);
+/* The history of a view, and its forecast but the quantiles; mean_kbps 0: nothing was measured. */
+struct forecast forecast_example_of(struct forecast_example *out, const struct view *v);
+/* What came after it. The next chunk's throughput counts as that of the usual size. */
+void forecast_example_came(struct forecast_example *x, const struct forecast *f,
+                           double next_kbps, double next_bytes, double later_kbps);
 
 /* At least one of each; borrowed. */
 struct forecast_lesson {

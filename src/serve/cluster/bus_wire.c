@@ -11,7 +11,8 @@
 #include "serve/session/limits.h"
 
 enum {
-    FORM_TRAJ = 8,   /* the newest form of a trajectory */
+    FORM_TRAJ = 10,  /* the newest form of a trajectory */
+    FORM_PAST = 9,   /* the first with a summary of more downloads than are listed */
     FORM_SOURCE = 7, /* the first with the source */
     FORM_LONG = 5,   /* the first with more than LEVELS_SHORT levels */
     FORM_UNITS = 3,  /* the first with points, all weights and ceilings */
@@ -101,15 +102,30 @@ static void pass_view(struct pack *p, struct view *v, int form)
     pass_qoe(p, &v->qoe, units);
 }
 
-static void pass_measured(struct pack *p, struct traj_measured *m)
+static void pass_past(struct pack *p, struct view_past *past)
 {
+    pack_small(p, &past->n, VIEW_HISTORY + 1, VIEW_PAST);
+    pack_real(p, &past->kbit);
+    pack_real(p, &past->download_s);
+    pack_real(p, &past->low);
+    need(p, past->kbit > 0 && past->download_s > 0);
+}
+
+static void pass_measured(struct pack *p, struct traj_measured *m, int form)
+{
+    struct traj_measured listed = {0};
     pack_small(p, &m->n, 0, VIEW_HISTORY);
     for (int i = 0; i < m->n; i++) {
         pack_u32(p, &m->bytes[i]);
         pack_real(p, &m->download_s[i]);
         need(p, m->bytes[i] > 0 && m->download_s[i] >= LIMITS_DOWNLOAD_S_MIN &&
                     m->download_s[i] <= LIMITS_SECONDS);
+        traj_measure(&listed, m->bytes[i], m->download_s[i]);
     }
+    if (form >= FORM_PAST)
+        pass_past(p, &m->past);
+    else if (!p->writing)
+        m->past = listed.past;
 }
 
 static void pass_code(struct pack *p, uint16_t *code)
@@ -172,7 +188,7 @@ static void pass_traj(struct pack *p, struct traj *t, struct bus_wire_id *id, in
     bool units = form >= FORM_UNITS;
     pass_head(p, t, id, form);
     pass_view(p, &t->view, form);
-    pass_measured(p, &t->before);
+    pass_measured(p, &t->before, form);
     /* the state after the last step has no outcome */
     for (int i = 0; p->ok && i < traj_states(t); i++)
         pass_step(p, &t->step[i], t->view.levels, i == t->n, units);
@@ -182,7 +198,8 @@ size_t bus_wire_put_traj(void *out, const struct traj *t, struct bus_wire_id id)
 {
     unsigned char *body = (unsigned char *)out + ENVELOPE_HEAD;
     struct pack p = pack_writer(body, BUS_WIRE_TRAJ_MAX - ENVELOPE_HEAD);
-    int form = t->source                       ? FORM_SOURCE
+    int form = t->before.past.n > VIEW_HISTORY ? FORM_PAST
+               : t->source                     ? FORM_SOURCE
                : t->view.levels > LEVELS_SHORT ? FORM_LONG
                                                : FORM_UNITS;
     form += t->added_id != 0;

@@ -72,7 +72,8 @@ static void known_session(struct forecaster *f, const struct trace *t,
     player_start(&p, &world, 1, qoe_standard(), -1);
     for (bool end = false; !end && f->known_n < KNOWN_MOST;) {
         struct forecast_example x;
-        if (forecast_example_of(&x, &p.view) > 0) f->known[f->known_n++] = x.history;
+        if (forecast_example_of(&x, &p.view).mean_kbps > 0)
+            f->known[f->known_n++] = x.history;
         int level = holds ? hold_level(&plan, &p.view) : simple_rate_level(&p.view);
         end = player_step(&p, level, 1);
     }
@@ -267,14 +268,14 @@ void forecaster_add(struct forecaster *f, const struct traj *t)
     struct intake in = intake_of(f, t);
     struct view v = view_default();
     v.chunk_s = t->view.chunk_s;
-    for (int i = 0; i < t->before.n; i++)
-        view_push(&v, t->before.bytes[i], t->before.download_s[i]);
+    traj_measured_view(&v, &t->before);
     for (int i = 0; i + FORECAST_LATER <= n; i++) {
         struct forecast_example x;
-        double mean_kbps = forecast_example_of(&x, &v);
-        if (mean_kbps > 0) {
-            forecast_example_came(&x, together_kbps(step + i, 1),
-                                  together_kbps(step + i, FORECAST_LATER), mean_kbps);
+        struct forecast shipped = forecast_example_of(&x, &v);
+        if (shipped.mean_kbps > 0) {
+            forecast_example_came(&x, &shipped, together_kbps(step + i, 1),
+                                  step[i]->bytes,
+                                  together_kbps(step + i, FORECAST_LATER));
             intake_add(f, &in, &x);
         }
         view_push(&v, step[i]->bytes, step[i]->download_s);

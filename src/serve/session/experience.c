@@ -77,12 +77,12 @@ void experience_outcome(struct experience *x, const struct track_outcome *o,
     struct view v = {.chunk_s = o->chunk_s,
                      .ladder_kbps = {o->lowest_kbps},
                      .own_forecast = own_forecast};
-    for (int i = 0; i < o->before.n; i++)
-        view_push(&v, o->before.bytes[i], o->before.download_s[i]);
+    traj_measured_view(&v, &o->before);
     bool stalls = o->followed && !caution_link_bound(&v, o->kbps);
 
     pthread_mutex_lock(&x->lock);
-    if (o->decided && o->kbps > 0) caution_download(&x->seen.links, &v, o->kbps);
+    if (o->decided && o->kbps > 0)
+        caution_download(&x->seen.links, &v, o->kbps, o->bytes);
     if (stalls)
         caution_chunk(&x->seen.stalls[o->slot], o->first ? 0 : o->stall_s, o->chunk_s,
                       o->stall_ratio_max);

@@ -354,6 +354,7 @@ static void put_outcome(struct track_outcome *out, const struct track *t,
                                   .apart = row->apart};
     if (out->first && out->decided && s->chunk == 0) out->network = row->network;
     if (in_order) out->kbps = s->bytes * 8e-3 / s->download_s;
+    out->bytes = s->bytes;
 }
 
 /* s has no outcome yet. */
@@ -475,8 +476,7 @@ static void view_of(struct view *v, const struct track *t, int chunk, double buf
                        .last_level = last_level,
                        .qoe = row->qoe};
     memcpy(v->ladder_kbps, row->ladder_kbps, sizeof v->ladder_kbps);
-    for (int i = 0; i < t->measured.n; i++)
-        view_push(v, t->measured.bytes[i], t->measured.download_s[i]);
+    traj_measured_view(v, &t->measured);
 }
 
 /* What was measured before a session's first question. A download may be larger than any chunk: then its

@@ -18,6 +18,15 @@ void traj_measure(struct traj_measured *m, uint32_t bytes, double download_s)
     m->bytes[m->n] = bytes;
     m->download_s[m->n] = download_s;
     m->n++;
+    view_past_add(&m->past, bytes * 8.0 / 1000.0 / download_s, download_s);
+}
+
+void traj_measured_view(struct view *v, const struct traj_measured *m)
+{
+    v->n_history = 0;
+    for (int i = 0; i < m->n; i++)
+        view_push(v, m->bytes[i], m->download_s[i]);
+    v->past = m->past;
 }
 
 uint16_t traj_points_code(double points)
@@ -48,9 +57,7 @@ bool traj_observe(float *obs, uint32_t *mask, int *action, const struct traj *t,
 {
     size_t dim = (size_t)feat_dim(layout);
     struct view v = t->view;
-    v.n_history = 0;
-    for (int i = 0; i < t->before.n; i++)
-        view_push(&v, t->before.bytes[i], t->before.download_s[i]);
+    traj_measured_view(&v, &t->before);
 
     int states = traj_states(t);
     assert(states <= TRAJ_STEPS + 1);

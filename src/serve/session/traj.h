@@ -23,15 +23,18 @@
 #define TRAJ_TAG_OWN (QOE_PROFILES + 1)
 #define TRAJ_REWARD 100.0 /* bound of |scaled reward| for the learner */
 
-/* The last measurements, oldest first. */
+/* The last measurements, oldest first, and a summary of all. */
 struct traj_measured {
     int n; /* <= VIEW_HISTORY */
     uint32_t bytes[VIEW_HISTORY];
     double download_s[VIEW_HISTORY];
+    struct view_past past;
 };
 
 /* Ignores an empty chunk, which says nothing about the link. */
 void traj_measure(struct traj_measured *m, uint32_t bytes, double download_s);
+/* The view's measurements become these. */
+void traj_measured_view(struct view *v, const struct traj_measured *m);
 
 /* Quality that is known of a chunk itself: hundredths of a point plus 1; 0: as the session's level. */
 struct traj_points {

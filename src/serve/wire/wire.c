@@ -359,23 +359,23 @@ static int open_mode(enum session_mode *out, const char *mode, struct err *e)
     return err_field(e, ERR_INVALID, "mode", "must be decide or observe");
 }
 
-/* The newest entries of a history of the link. Older ones are checked too: an error names the index that
- * was sent. Returns how many are skipped, or an error. */
-static int history_skip(const double *kbps, int n_kbps, const double *seconds,
-                        int n_seconds, struct err *e)
+/* A history of the link. An error names the index that was sent. */
+static int check_history(const double *kbps, int n_kbps, const double *seconds,
+                         int n_seconds, struct err *e)
 {
     if (n_kbps != n_seconds)
         return err_field(e, ERR_INVALID, "download_s",
                          "has %d entries, throughput_kbps has %d", n_seconds, n_kbps);
-    int rc = limits_history(kbps, seconds, n_kbps, e);
-    return rc ? rc : n_kbps > VIEW_HISTORY ? n_kbps - VIEW_HISTORY : 0;
+    return limits_history(kbps, seconds, n_kbps, e);
 }
 
+/* The newest entries. */
 static int open_link(struct open_body *b, struct err *e)
 {
-    int skip = history_skip(b->kbps, b->n_kbps, b->seconds, b->n_seconds, e);
-    if (skip < 0) return skip;
+    int rc = check_history(b->kbps, b->n_kbps, b->seconds, b->n_seconds, e);
+    if (rc) return rc;
     struct service_link *link = &b->open.link;
+    int skip = b->n_kbps > VIEW_HISTORY ? b->n_kbps - VIEW_HISTORY : 0;
     link->n = b->n_kbps - skip;
     memcpy(link->kbps, b->kbps + skip, (size_t)link->n * sizeof *link->kbps);
     memcpy(link->download_s, b->seconds + skip, (size_t)link->n * sizeof *link->kbps);
@@ -577,20 +577,17 @@ static int decide_points(struct decide_body *b, struct err *e)
 static int check_decide(struct decide_body *b, struct err *e)
 {
     struct view *view = &b->out.view;
-    int skip = history_skip(b->kbps, b->n_kbps, b->seconds, b->n_seconds, e);
-    if (skip < 0) return skip;
+    int rc = check_history(b->kbps, b->n_kbps, b->seconds, b->n_seconds, e);
+    if (rc) return rc;
     const char *own = b->v.has_mu ? "mu" : b->v.has_weights ? "weights" : NULL;
     if (own && b->out.profile[0])
         return err_field(e, ERR_INVALID, own, "is given together with profile: send one");
-    int rc = b->has_next ? check_count(b->n_next, view->levels, "next_bytes", e) : 0;
+    rc = b->has_next ? check_count(b->n_next, view->levels, "next_bytes", e) : 0;
     if (!rc) rc = limits_cap(b->out.max_kbps, e);
     if (!rc) rc = limits_other(&(struct outcome){.other_kbps = b->other_kbps}, "", e);
     if (rc) return rc;
-    view->n_history = b->n_kbps - skip;
-    size_t bytes = (size_t)view->n_history * sizeof *b->kbps;
-    for (int i = 0; i < view->n_history; i++)
-        view->throughput_kbps[i] = sound_left_kbps(b->kbps[skip + i], b->other_kbps);
-    memcpy(view->download_s, b->seconds + skip, bytes);
+    for (int i = 0; i < b->n_kbps; i++)
+        view_push_kbps(view, sound_left_kbps(b->kbps[i], b->other_kbps), b->seconds[i]);
     rc = decide_points(b, e);
     if (!rc) rc = to_qoe(&view->qoe, &b->v, e);
     b->out.has_mu = rc > 0;

@@ -28,9 +28,9 @@
  * mode is decide or observe. viewer names the viewer, in up to 128 bytes (session/viewer.h).
  * Defaults: explore true, chunks 0 (live), buffer_max_s 60, each weight 1, utility "linear", chunk 0,
  * last_level -1 (none), last_quality that of last_level in `quality` or the curve. key is an integer up to
- * 2^53, or a string of digits for all 64 bits. next_bytes and next_quality may hold null for unknown. Only
- * the newest 8 entries of a history count. max_kbps 0 is no cap. other_bytes and
- * other_kbps are of the streams other than the video (session/sound.h).
+ * 2^53, or a string of digits for all 64 bits. next_bytes and next_quality may hold null for unknown. The newest
+ * 8 entries of a history count one by one, in `decide` all of them by their summary (view.h). max_kbps 0 is no
+ * cap. other_bytes and other_kbps are of the streams other than the video (session/sound.h).
  *
  * Errors: ERR_INVALID, ERR_RANGE with e->field the path: "last.bytes", "ladder_kbps[3]".
  * Threads: pure functions. */

@@ -7,12 +7,14 @@
 
 #include <math.h>
 
+static const double USUAL = 250e3; /* bytes of a chunk */
+
 /* Throughputs that alternate by e^(2 spread). */
 static struct view spread(double s)
 {
     struct view v = made_view(6);
     for (int i = 0; i < VIEW_HISTORY; i++)
-        view_push(&v, i % 2 ? 250e3 * exp(2 * s) : 250e3, 1);
+        view_push(&v, i % 2 ? USUAL * exp(2 * s) : USUAL, 1);
     return v;
 }
 
@@ -38,18 +40,19 @@ TEST(margins_by_hand)
 {
     struct caution_links c = {0};
     struct view v = spread(0);
-    caution_download(&c, &v, low_kbps() * 1.01); /* never bolder than the forecast */
+    caution_download(&c, &v, low_kbps() * 1.01,
+                     USUAL); /* never bolder than the forecast */
     ck_assert_double_eq(c.margin[0], 0);
-    caution_download(&c, &v, low_kbps() * .99); /* missed */
+    caution_download(&c, &v, low_kbps() * .99, USUAL); /* missed */
     ck_assert_double_eq_tol(c.margin[0], .02 * 5 / 6, 1e-12);
     /* the margin is 1.7 %, so this is no miss any more */
-    caution_download(&c, &v, low_kbps() * .99);
+    caution_download(&c, &v, low_kbps() * .99, USUAL);
     ck_assert_double_eq_tol(c.margin[0], .02 * 5 / 6 - .02 / 6, 1e-12);
     ck_assert_uint_eq(c.seen[0], 3);
     ck_assert_uint_eq(c.missed[0], 1);
     ck_assert_double_eq(c.margin[1], 0); /* of another kind */
     v = made_view(6);
-    caution_download(&c, &v, 1); /* nothing was forecast */
+    caution_download(&c, &v, 1, USUAL); /* nothing was forecast */
     ck_assert_uint_eq(c.seen[0] + c.seen[1] + c.seen[2], 3);
 }
 
@@ -58,10 +61,10 @@ TEST(margins_have_bounds)
     struct caution_links c = {0};
     struct view v = spread(.3);
     for (int i = 0; i < 1000; i++)
-        caution_download(&c, &v, 1);
+        caution_download(&c, &v, 1, USUAL);
     ck_assert_double_eq(c.margin[1], 2);
     for (int i = 0; i < 10000; i++)
-        caution_download(&c, &v, 1e6);
+        caution_download(&c, &v, 1e6, USUAL);
     ck_assert_double_eq(c.margin[1], 0);
     ck_assert_double_eq(caution_margin(-.5), 0);
     ck_assert_double_eq(caution_margin(.5), .5);
@@ -81,7 +84,7 @@ TEST(at_most_one_in_six_is_missed)
     for (int i = 0; i < N; i++) {
         double fall = rng_range(&r, -.1, i < N / 2 ? .5 : 1.2);
         plain += fall > 0;
-        caution_download(&c, &v, low_kbps() * exp(-fall));
+        caution_download(&c, &v, low_kbps() * exp(-fall), USUAL);
     }
     ck_assert_int_gt(plain, N * 3 / 4);
     ck_assert_double_eq_tol((double)c.missed[0] / N, CAUTION_MISSES, .01);
@@ -97,11 +100,11 @@ TEST(good_links_make_no_forecast_bolder)
     struct caution_links c = {0};
     struct view v = spread(0);
     for (int i = 0; i < N; i++)
-        caution_download(&c, &v, low_kbps() * 1.01);
+        caution_download(&c, &v, low_kbps() * 1.01, USUAL);
     ck_assert_uint_eq(c.missed[0], 0);
     ck_assert_double_eq(c.margin[0], 0);
     for (int i = 0; i < N; i++)
-        caution_download(&c, &v, low_kbps() * exp(i % 2 ? -.01 : -.6));
+        caution_download(&c, &v, low_kbps() * exp(i % 2 ? -.01 : -.6), USUAL);
     ck_assert_uint_le(c.missed[0], N / 6 + 100);
     ck_assert_uint_gt(c.missed[0], N / 7);
 }

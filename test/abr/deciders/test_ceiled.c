@@ -34,9 +34,10 @@ static struct view measured(double buffer_s)
 TEST(what_outlasts_the_buffer_is_lowered)
 {
     struct view v = measured(0);
-    double low_kbps = forecast_of(&v).next_kbps[FORECAST_LOW];
+    struct forecast f = forecast_of(&v);
     for (int k = 1; k < 6; k++) {
-        double late_s = view_bytes(&v, k) * 8e-3 / low_kbps;
+        double late_s =
+            forecast_bytes(&f, view_bytes(&v, k)) * 8e-3 / f.next_kbps[FORECAST_LOW];
         v = measured(late_s + .001);
         ck_assert_int_eq(a.decide(a.self, &v, NULL), k);
         v = measured(late_s - .001);

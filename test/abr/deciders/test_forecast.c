@@ -7,7 +7,7 @@
 #include <float.h>
 #include <math.h>
 
-enum { ENTRIES = 3 * VIEW_HISTORY + 2, OUTPUTS = 2 * FORECAST_QUANTILES };
+enum { ENTRIES = 3 * VIEW_HISTORY + 5, GROWTH = 2 * FORECAST_QUANTILES, OUTPUTS };
 
 TEST(nothing_measured_is_no_forecast)
 {
@@ -41,7 +41,7 @@ static void network(double y[OUTPUTS], const double x[ENTRIES])
         y[j] = unit(*FORECAST_THIRD, FORECAST_THIRD_BIAS, FORECAST_HIDDEN, OUTPUTS, b, j);
 }
 
-/* Three chunks of 1, 2 and 4 Mbit/s: five entries of each list are empty. */
+/* Three chunks of 1, 2 and 4 Mbit/s: five entries of each list are empty. They have 7 Mbit in 4 s. */
 TEST(a_short_history_by_hand)
 {
     struct view v = made_view(5);
@@ -56,14 +56,19 @@ TEST(a_short_history_by_hand)
         x[2 * VIEW_HISTORY + 5 + i] = 1;
     }
     double s = sqrt(2. / 3 * log(2) * log(2) + .25 * .25);
-    x[ENTRIES - 2] = s;
-    x[ENTRIES - 1] = log(2);
+    x[ENTRIES - 5] = s;
+    x[ENTRIES - 4] = log(2);
+    x[ENTRIES - 3] = log(7000 / 4. / mean);
+    x[ENTRIES - 2] = log(1000 / mean) + (log(4) + log(2) * 255 / 256) / 256;
+    x[ENTRIES - 1] = log(4);
     network(y, x);
 
     struct forecast f = forecast_of(&v);
     ck_assert_double_eq_tol(f.mean_kbps, mean, 1e-9);
     ck_assert_double_eq_tol(f.spread, s, 1e-9);
     ck_assert_double_eq_tol(forecast_spread(&v), s, 1e-9);
+    ck_assert_double_eq_tol(f.growth, fmax(fmin(y[GROWTH], .9), 0), 1e-9);
+    ck_assert_double_eq_tol(f.usual_bytes, cbrt(250e3 * 375e3 * 250e3), 1e-6);
     double next = -INFINITY, later = -INFINITY;
     for (int i = 0; i < FORECAST_QUANTILES; i++) {
         next = fmax(next, y[i]);
@@ -120,7 +125,9 @@ TEST(quantiles_ascend_and_are_finite)
                 v.throughput_kbps[h] = h % 2 ? extreme[i % 4] : 1000;
                 v.download_s[h] = h % 2 ? extreme[i / 4] : 1;
             }
+            if (i % 3) v.past = (struct view_past){n, extreme[i % 4] + 1e-3, 1, 9};
             struct forecast f = forecast_of(&v);
+            ck_assert(f.growth >= 0 && f.growth < 1 && f.usual_bytes >= 1);
             for (int q = 0; q < FORECAST_QUANTILES; q++) {
                 ck_assert(f.next_kbps[q] > 0 && f.next_kbps[q] < DBL_MAX);
                 ck_assert(f.later_kbps[q] > 0 && f.later_kbps[q] < DBL_MAX);
@@ -128,6 +135,35 @@ TEST(quantiles_ascend_and_are_finite)
                 ck_assert(!q || f.later_kbps[q] >= f.later_kbps[q - 1]);
             }
         }
+}
+
+/* A larger chunk arrives later, and by less than in proportion to its size. */
+TEST(sizes_count_by_the_growth)
+{
+    const struct forecast f = {.usual_bytes = 1e6, .growth = .25};
+    ck_assert_double_eq(forecast_bytes(&f, 1e6), 1e6);
+    ck_assert_double_eq_tol(forecast_bytes(&f, 16e6), 8e6, 1e-3);
+    ck_assert_double_eq_tol(forecast_bytes(&f, 1e6 / 16), 1e6 / 8, 1e-6);
+    /* far from anything measured, no more than 20 times the size is believed */
+    ck_assert_double_eq_tol(forecast_bytes(&f, 1e9), 1e9 * pow(20, -.25), 1e-3);
+    ck_assert_double_eq_tol(forecast_bytes(&f, 1), pow(20, .25), 1e-9);
+}
+
+/* A link that was slow once is forecast to be slow again more often than one that never was. */
+TEST(the_whole_session_counts)
+{
+    struct view v = made_view(5), failed = v;
+    for (int i = 0; i < 40; i++) {
+        view_push(&v, 250e3, 1);
+        view_push(&failed, i % 10 ? 250e3 : 5e3, 1);
+    }
+    for (int i = 0; i < VIEW_HISTORY; i++) {
+        view_push(&v, 250e3, 1);
+        view_push(&failed, 250e3, 1);
+    }
+    struct forecast f = forecast_of(&v), g = forecast_of(&failed);
+    ck_assert(f.mean_kbps == g.mean_kbps && f.spread == g.spread);
+    ck_assert(g.later_kbps[1] < f.later_kbps[1]);
 }
 
 TEST(the_shares_are_all_there_is)
@@ -143,4 +179,5 @@ TEST(the_shares_are_all_there_is)
 
 SUITE(abr_deciders_forecast, nothing_measured_is_no_forecast, a_short_history_by_hand,
       the_rate_of_the_link_does_not_matter, the_width_follows_the_history,
-      quantiles_ascend_and_are_finite, the_shares_are_all_there_is);
+      quantiles_ascend_and_are_finite, sizes_count_by_the_growth,
+      the_whole_session_counts, the_shares_are_all_there_is);

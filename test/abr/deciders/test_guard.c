@@ -25,7 +25,8 @@ static struct view ceiled(double buffer_s)
 static double low_s(int k)
 {
     struct view v = ceiled(1);
-    return (1000 << k) / forecast_of(&v).next_kbps[FORECAST_LOW];
+    struct forecast f = forecast_of(&v);
+    return forecast_bytes(&f, view_bytes(&v, k)) * 8e-3 / f.next_kbps[FORECAST_LOW];
 }
 
 TEST(under_a_ceiling_no_chunk_outlasts_the_buffer)
@@ -54,9 +55,9 @@ TEST(under_a_ceiling_no_chunk_outlasts_the_buffer)
 TEST(the_margin_moves_what_is_trusted)
 {
     struct view v = ceiled(low_s(2) + .001);
-    v.margin = log(2); /* half of it */
+    v.margin = log(low_s(2) / low_s(1)); /* about half of it */
     ck_assert_uint_eq(guard_levels(&v), 3);
-    v.margin = -log(2); /* twice */
+    v.margin = -log(low_s(3) / low_s(2)); /* about twice */
     ck_assert_uint_eq(guard_levels(&v), 0xf);
 }
 

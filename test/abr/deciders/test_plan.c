@@ -240,7 +240,8 @@ static double plain_value(const struct plan_cfg *cfg, const struct view *v,
     view_rewards(first, v, VIEW_LAST);
     view_rewards(after, v, k);
 
-    double left_s = v->buffer_s - view_bytes(v, k) * 8e-3 / next_kbps, worth = first[k];
+    double left_s = v->buffer_s - forecast_bytes(f, view_bytes(v, k)) * 8e-3 / next_kbps,
+           worth = first[k];
     if (left_s < 0) {
         worth += v->qoe.mu_stall * left_s;
         left_s = 0;
@@ -319,7 +320,8 @@ TEST(values_are_those_of_plain_loops)
             for (int i = 0; i < FORECAST_QUANTILES; i++) {
                 double next = cfg.next * cfg.factor * f.next_kbps[i];
                 double value = plain_value(&cfg, &v, &f, i, k);
-                double left_s = v.buffer_s - view_bytes(&v, k) * 8e-3 / next;
+                double left_s =
+                    v.buffer_s - forecast_bytes(&f, view_bytes(&v, k)) * 8e-3 / next;
                 ck_assert_mem_eq(&p.value[i][k], &value, sizeof value);
                 mean += value * forecast_share[i];
                 stalls += left_s < 0;

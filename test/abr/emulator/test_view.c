@@ -2,6 +2,8 @@
 
 #include "support/suites.h"
 
+#include <math.h>
+
 TEST(knows_nothing_at_first)
 {
     struct view v = view_default();
@@ -18,6 +20,28 @@ TEST(history_drops_the_oldest)
     ck_assert_double_eq_tol(v.throughput_kbps[0], 4 * 8 / 2.0, 1e-9);
     ck_assert_double_eq_tol(v.throughput_kbps[VIEW_HISTORY - 1], 11 * 8 / 2.0, 1e-9);
     ck_assert_double_eq(v.download_s[0], 2.0);
+}
+
+TEST(a_summary_keeps_what_the_history_drops)
+{
+    struct view v = view_default();
+    view_push_kbps(&v, 100, 8);
+    for (int i = 0; i < VIEW_PAST - 1; i++)
+        view_push_kbps(&v, 1000, 2);
+    ck_assert_int_eq(v.past.n, VIEW_PAST);
+    double others = (double)(VIEW_PAST - 1) / VIEW_PAST;
+    ck_assert_double_eq_tol(v.past.kbit, 800. / VIEW_PAST + 2000 * others, 1e-9);
+    ck_assert_double_eq_tol(v.past.download_s, 8. / VIEW_PAST + 2 * others, 1e-12);
+    /* each of the others raises it by its share of what is left */
+    ck_assert_double_eq_tol(v.past.low, log(1000) + log(.1) * pow(others, VIEW_PAST - 1),
+                            1e-9);
+    struct view_past before = v.past;
+    view_push_kbps(&v, 1000, 10);
+    ck_assert_int_eq(v.past.n, VIEW_PAST);
+    ck_assert_double_eq_tol(v.past.download_s,
+                            before.download_s * others + 10. / VIEW_PAST, 1e-12);
+    view_push_kbps(&v, 0, 1); /* finite, and the lowest */
+    ck_assert_double_eq_tol(v.past.low, log(1e-3), 1e-12);
 }
 
 TEST(unknown_sizes_come_from_the_ladder)
@@ -79,4 +103,4 @@ TEST(rewards_after_the_chunk_as_it_was_fetched)
 
 SUITE(abr_emulator_view, rewards_after_the_chunk_as_it_was_fetched,
       knows_nothing_at_first, history_drops_the_oldest,
-      unknown_sizes_come_from_the_ladder);
+      a_summary_keeps_what_the_history_drops, unknown_sizes_come_from_the_ladder);

@@ -17,9 +17,9 @@ static struct forecast_example example(struct rng *r, double kbps, double spread
     struct forecast_example x;
     for (int i = 0; i < VIEW_HISTORY; i++)
         view_push(&v, kbps * exp(spread * rng_normal(r)) * 125 * 2, 2);
-    double mean_kbps = forecast_example_of(&x, &v);
-    ck_assert(mean_kbps > 0);
-    forecast_example_came(&x, then * mean_kbps, then * mean_kbps, mean_kbps);
+    struct forecast f = forecast_example_of(&x, &v);
+    ck_assert(f.mean_kbps > 0);
+    forecast_example_came(&x, &f, then * f.mean_kbps, f.usual_bytes, then * f.mean_kbps);
     return x;
 }
 
@@ -27,10 +27,10 @@ TEST(nothing_measured_is_no_example)
 {
     struct view v = made_view(6);
     struct forecast_example x;
-    ck_assert(forecast_example_of(&x, &v) == 0);
+    ck_assert(forecast_example_of(&x, &v).mean_kbps == 0);
 }
 
-/* What came as forecast is off by nothing. */
+/* What came as forecast is off by nothing, and a larger chunk has to come faster. */
 TEST(an_example_is_off_by_what_came)
 {
     struct view v = made_view(6);
@@ -38,10 +38,11 @@ TEST(an_example_is_off_by_what_came)
         view_push(&v, (i % 2 ? 900 : 1500) * 125 * 2, 2);
     struct forecast f = forecast_of(&v);
     struct forecast_example x;
-    double mean_kbps = forecast_example_of(&x, &v);
-    ck_assert_double_eq(mean_kbps, f.mean_kbps);
+    ck_assert_double_eq(forecast_example_of(&x, &v).growth, f.growth);
     int top = FORECAST_QUANTILES - 1;
-    forecast_example_came(&x, f.next_kbps[top], 2 * f.later_kbps[top], mean_kbps);
+    f.growth = .1; /* whatever the network says */
+    forecast_example_came(&x, &f, f.next_kbps[top] * pow(3, .1), 3 * f.usual_bytes,
+                          2 * f.later_kbps[top]);
     ck_assert_double_eq_tol((double)x.off[top], 0, 1e-5);
     ck_assert_double_eq_tol((double)x.off[FORECAST_QUANTILES + top], log(2), 1e-5);
 }

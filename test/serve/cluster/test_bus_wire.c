@@ -33,11 +33,8 @@ TEST(the_learner_sees_the_same_trajectory)
     }
     /* the longest finds room */
     trajs_make(&sent, 1, VIEW_LEVELS, TRAJ_STEPS, true);
-    sent.before.n = VIEW_HISTORY;
-    for (int i = 0; i < VIEW_HISTORY; i++) {
-        sent.before.bytes[i] = 1;
-        sent.before.download_s[i] = 1;
-    }
+    for (int i = 0; i <= VIEW_HISTORY; i++)
+        traj_measure(&sent.before, 1, 1);
     size_t size = bus_wire_put_traj(bytes, &sent, (struct bus_wire_id){9, 1});
     ck_assert_uint_le(size, BUS_WIRE_TRAJ_MAX);
     ck_assert_int_eq(bus_wire_get_traj(&got, &id, bytes, size, NULL), 0);
@@ -87,6 +84,37 @@ TEST(the_source_travels_in_a_form_of_its_own)
     memset(&got, 0xa5, sizeof got);
     ck_assert_int_eq(bus_wire_get_traj(&got, &id, bytes, size, NULL), 0);
     ck_assert_uint_eq(got.source, 0);
+}
+
+/* The learner's forecasts are those of the node, which has seen the whole session. */
+TEST(a_long_history_travels_in_a_form_of_its_own)
+{
+    struct bus_wire_id id;
+    for (int n = VIEW_HISTORY; n < VIEW_HISTORY + 300; n += 299)
+        for (int added = 0; added < 2; added++) {
+            trajs_make(&sent, 5, 20, 10, true);
+            sent.before = (struct traj_measured){0};
+            for (int i = 0; i < n; i++)
+                traj_measure(&sent.before, 1000 + 7u * (unsigned)i, 1 + .01 * i);
+            sent.added_id = added ? 77 : 0;
+            sent.source = 9;
+            size_t size = bus_wire_put_traj(bytes, &sent, (struct bus_wire_id){9, 1});
+            ck_assert_uint_eq(bytes_get_u16(bytes + 10),
+                              (n > VIEW_HISTORY ? 9 : 7) + added);
+            memset(&got, 0xa5, sizeof got);
+            ck_assert_int_eq(bus_wire_get_traj(&got, &id, bytes, size, NULL), 0);
+            got.tag = sent.tag;
+            ck_assert(trajs_equal(&sent, &got));
+            ck_assert_uint_eq(got.source, 9);
+        }
+    /* a summary of nothing */
+    size_t size = bus_wire_put_traj(bytes, &sent, (struct bus_wire_id){9, 1});
+    unsigned char kbit[8], *at;
+    bytes_put_f64(kbit, sent.before.past.kbit);
+    ck_assert((at = memmem(bytes, size, kbit, sizeof kbit)));
+    bytes_put_f64(at, 0);
+    reseal(bytes, size);
+    ck_assert_int_eq(bus_wire_get_traj(&got, &id, bytes, size, NULL), ERR_CORRUPT);
 }
 
 /* Nodes and learners of before know 12 levels: what is longer has a form that they refuse as newer. */
@@ -163,10 +191,11 @@ TEST(a_newer_form_and_another_kind_are_told)
     struct err e = {0};
     trajs_make(&sent, 3, 6, 10, true);
     size_t size = bus_wire_put_traj(bytes, &sent, (struct bus_wire_id){9, 1});
-    bytes_put_u16(bytes + 10, 9);
+    bytes_put_u16(bytes + 10, 11);
     ck_assert_int_eq(bus_wire_get_traj(&got, &id, bytes, size, &e), ERR_RANGE);
     ck_assert_str_eq(
-        e.detail, "is a trajectory of form 9; this abrd reads forms 1 to 8: upgrade it");
+        e.detail,
+        "is a trajectory of form 11; this abrd reads forms 1 to 10: upgrade it");
 
     struct bus_wire_heartbeat b;
     e = (struct err){0};
@@ -354,7 +383,8 @@ TEST(profiles_travel_with_their_own_ceilings)
 SUITE(serve_cluster_bus_wire, the_learner_sees_the_same_trajectory,
       a_long_ladder_travels_in_a_form_of_its_own, profiles_travel_with_their_own_ceilings,
       whose_experts_it_is_for_travels_in_a_form_of_its_own,
-      the_source_travels_in_a_form_of_its_own, a_damaged_trajectory_is_refused,
+      the_source_travels_in_a_form_of_its_own,
+      a_long_history_travels_in_a_form_of_its_own, a_damaged_trajectory_is_refused,
       a_trajectory_without_a_step_is_refused, a_newer_form_and_another_kind_are_told,
       weights_bring_their_note, weights_with_an_input_have_a_form_of_their_own,
       what_is_common_comes_back, a_heartbeat_comes_back);

@@ -124,7 +124,7 @@ static double corrected(const struct forecaster *f, double kbps)
     struct forecast_example x;
     for (int i = 0; i < VIEW_HISTORY; i++)
         view_push(&v, kbps * (i % 3 ? 1.2 : .4) * 125 * 3, 3);
-    ck_assert(forecast_example_of(&x, &v) > 0);
+    ck_assert(forecast_example_of(&x, &v).mean_kbps > 0);
     ck_assert(forecaster_offer(offer, f, 0, NULL));
     forecast_own_network(r, hidden, offer, x.history.x);
     return (double)r[FORECAST_QUANTILES / 2];

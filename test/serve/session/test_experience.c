@@ -36,6 +36,7 @@ static void teardown(void)
 static struct track_outcome outcome_of(double kbps, double stall_s)
 {
     struct track_outcome o = {.kbps = kbps,
+                              .bytes = 500000,
                               .lowest_kbps = 300,
                               .stall_s = stall_s,
                               .chunk_s = 4,
@@ -66,7 +67,9 @@ TEST(a_miss_is_one_of_the_session_s_forecast)
             traj_measure(&o.before, bytes, 4);
             view_push(&v, bytes, 4);
         }
-        double low_kbps = forecast_of(&v).next_kbps[FORECAST_LOW];
+        struct forecast shipped = forecast_of(&v);
+        double low_kbps = shipped.next_kbps[FORECAST_LOW];
+        o.bytes = shipped.usual_bytes;
         int kind = caution_link(&v);
         o.kbps = low_kbps * 1.01;
         experience_outcome(x, &o, NULL);
