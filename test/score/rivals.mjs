@@ -18,7 +18,7 @@ const take = Number(process.env.TAKE ?? 0);
 const grids = paper ? {
     'mpc-tail': { factor: [0.5, 0.65, 0.8, 1, 1.3], horizon: [2, 3], tail: [0, 5, 10, 20] },
     'soda': { target: [0.15, 0.3, 0.5, 0.7], beta: [0.03, 0.1, 0.3, 1], gamma: [0.3, 2, 10, 50] },
-    'fugu': { factor: [0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1] },
+    'fugu': { factor: [0.6, 0.7, 0.8, 0.9, 1, 1.1, 1.2, 1.3] },
     'hyb': { factor: [0.1, 0.15, 0.2, 0.3, 0.4, 0.6, 0.8, 1, 1.5, 3] },
     'bba-2': { reservoir: [0.05, 0.1, 0.2, 0.3], cushion: [0.2, 0.4, 0.6, 0.8] },
     'hold': { factor: [0.6, 0.7, 0.8, 0.9, 1], tail: [5, 10, 20], caution: [1, 1.5, 2.5] },

@@ -10,7 +10,7 @@ import { harmonic, spreadOf } from './forecast.js';
 
 const KAPPA = 0.5, WEIGHT_MAX = 3, SLOW = 0.3;
 /** Margins by kind of link, and the spreads of the forecast where the second and the third begin. */
-const MARGINS = [0, 0, 0.1], KINDS = [0.15, 0.4];
+const MARGINS = [0, 0, 0.05], KINDS = [0.15, 0.4];
 
 /**
  * @param {import('./view.js').View} view

@@ -9,7 +9,7 @@ static const double CALM = 0.15, UNEVEN = 0.4; /* spread of the forecast, below 
 static const double STEP = 0.02, MARGIN_MAX = 2;
 static const double RATE = 0.02, KAPPA = 0.5; /* per second above the ceiling */
 
-const double caution_margins[CAUTION_LINKS] = {0, 0, 0.1};
+const double caution_margins[CAUTION_LINKS] = {0, 0, 0.05};
 
 const char *const caution_link_names[CAUTION_LINKS + 1] = {"calm", "uneven", "volatile",
                                                            NULL};
