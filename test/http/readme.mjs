@@ -95,7 +95,7 @@ await test('the question of the tutorial, and what its changes give', () => {
     assert.equal(run(command).trim(), output.trim());
     assert.match(run(swap(command, '"news"', '"documentary"')), /"kbps":1850\b/);
     for (const profile of ['"news"', '"documentary"'])
-        assert.match(run(swap(swap(command, '"news"', profile), '"buffer_s":26', '"buffer_s":4')), /"kbps":1200\b/);
+        assert.match(run(swap(swap(command, '"news"', profile), '"buffer_s":34', '"buffer_s":4')), /"kbps":1200\b/);
 });
 
 await test('a session of a player of your own', async () => {
