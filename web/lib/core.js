@@ -88,8 +88,8 @@ export function usualOf(lengths) {
     return [...lengths].sort(([a], [b]) => a - b).find(([, chunks]) => (left -= chunks) <= 0)?.[0];
 }
 
-/** Most measurements in a question (POST /v1/decide). */
-const LINK = 64;
+/** Most measurements in a question (POST /v1/decide), and with a new session. */
+const LINK = 64, LINK_OPENED = 8;
 
 const mean = list => list.reduce((a, b) => a + b, 0) / list.length;
 
@@ -620,7 +620,8 @@ export class Core {
                 // a source that has had chunks: another period, another ladder, or the daemon has lost the session;
                 // but the wait for its first chunk is a start, which `last` still reports
                 ...(this.#start && last !== this.#start && { continues: true, buffer_s }),
-                ...linkOf(this.#link.slice(0, last ? -1 : LINK)), // that of `last` is sent with it
+                // that of `last` is sent with it
+                ...linkOf(this.#link.slice(0, last ? -1 : LINK).slice(-LINK_OPENED)),
             }, signal);
         } catch (e) {
             if (this.#leavesOut(e)) return this.#open(signal, buffer_s, last);
