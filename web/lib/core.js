@@ -88,9 +88,6 @@ export function usualOf(lengths) {
     return [...lengths].sort(([a], [b]) => a - b).find(([, chunks]) => (left -= chunks) <= 0)?.[0];
 }
 
-/** Most measurements in a question (POST /v1/decide), and with a new session. */
-const LINK = 64, LINK_OPENED = 8;
-
 const mean = list => list.reduce((a, b) => a + b, 0) / list.length;
 
 /** Measurements as the daemon reads them; {} without any. */
@@ -409,7 +406,8 @@ export class Core {
         const { other_kbps, bytes: all } = this.#beside(chunk), heard = all - this.#soundBefore;
         if (heard >= 0) outcome.other_bytes = heard;
         const known = this.#unsent = level < 0 ? null : outcome;
-        if (bytes) this.#link = [...this.#link, heard >= 0 ? { ...outcome, other_kbps } : outcome].slice(-LINK);
+        // no more than POST /v1/decide takes
+        if (bytes) this.#link = [...this.#link, heard >= 0 ? { ...outcome, other_kbps } : outcome].slice(-64);
         if (known) {
             this.#seen.stalledS += start_s >= 0 ? 0 : outcome.rebuffer_s; // the start is no stall
             this.#seen.playedS += this.#track.chunkS;
@@ -620,8 +618,7 @@ export class Core {
                 // a source that has had chunks: another period, another ladder, or the daemon has lost the session;
                 // but the wait for its first chunk is a start, which `last` still reports
                 ...(this.#start && last !== this.#start && { continues: true, buffer_s }),
-                // that of `last` is sent with it
-                ...linkOf(this.#link.slice(0, last ? -1 : LINK).slice(-LINK_OPENED)),
+                ...linkOf(this.#link.slice(0, last ? -1 : 64)), // that of `last` is sent with it
             }, signal);
         } catch (e) {
             if (this.#leavesOut(e)) return this.#open(signal, buffer_s, last);
