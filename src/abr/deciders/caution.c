@@ -40,8 +40,8 @@ void caution_download(struct caution_links *c, const struct view *v, double kbps
     struct forecast f = forecast_of(v);
     if (!(f.mean_kbps > 0)) return;
     int kind = kind_of(f.spread);
-    double usual_kbps = kbps * forecast_bytes(&f, bytes) / bytes; /* of the usual size */
-    bool missed = usual_kbps < f.next_kbps[FORECAST_LOW] * exp(-c->margin[kind]);
+    bool missed = forecast_usual_kbps(&f, kbps, bytes) <
+                  f.next_kbps[FORECAST_LOW] * exp(-c->margin[kind]);
     c->seen[kind]++;
     c->missed[kind] += missed;
     c->margin[kind] = caution_margin(c->margin[kind] + STEP * (missed - CAUTION_MISSES));

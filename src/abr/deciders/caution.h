@@ -8,7 +8,8 @@
  *
  *   margin <- margin + step (missed - 1/6)      within 0 .. 2
  *
- * With n that quantile, missed is 1 when the download was slower than n exp(- margin), else 0. Plans multiply
+ * With n that quantile, missed is 1 when the download was slower than n exp(- margin), else 0. It counts as
+ * one of the usual size (forecast_usual_kbps). Plans multiply
  * all quantiles by exp(- margin) (plan.h). While the margin is below 2, at most T / 6 + 2 / step of T downloads
  * are missed, for any sequence of links, so over a long time the share is at most 1/6. It is smaller on links
  * that are as fast as forecast, because no margin raises a forecast. This bound is about all downloads of a
@@ -70,7 +71,7 @@ int caution_link(const struct view *v);
 /* The margin within its bounds. */
 double caution_margin(double margin);
 
-/* The download of the chunk that was decided in v carried kbps. */
+/* The chunk that was decided in v had this throughput and size. */
 void caution_download(struct caution_links *c, const struct view *v, double kbps,
                       double bytes);
 

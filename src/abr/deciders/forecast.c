@@ -135,6 +135,11 @@ double forecast_bytes(const struct forecast *f, double bytes)
     return bytes * pow(ratio, -f->growth);
 }
 
+double forecast_usual_kbps(const struct forecast *f, double kbps, double bytes)
+{
+    return kbps * forecast_bytes(f, bytes) / bytes;
+}
+
 /* y = W x + b; a row of weights per input, so that the inner loop is one of independent sums. */
 #define LAYER(y, x, weights, bias)                                                     \
     do {                                                                               \

@@ -11,10 +11,10 @@
  * mean throughput and the low one as ln(. / m), and ln(1 + n) of its n downloads (view_past). So it does
  * not depend on the link's rate. Quantiles are sorted by a running maximum.
  *
- * A large chunk arrives at a higher rate than a small one, since each pays for a round trip. The quantiles of
- * the next chunk hold for one of the usual size U, the geometric mean of the last 5. One of S bytes has
- *   n_i (S / U)^g,   0.05 <= S / U <= 20
- * and g, the growth, is an output of the network, too.
+ * A large chunk arrives at a higher rate than a small one, since each pays for a round trip. The quantiles
+ * n_i of the next chunk hold for the usual size U, the geometric mean of the last 5. A chunk of S bytes has
+ *   n_i (S / U)^g,   S / U within 0.05 .. 20
+ * The growth g is an output of the network, too, within 0 .. 0.9.
  *
  * Source: Pensieve's training traces, Puffer's training part of 2021, Lumos 4G and generated links,
  * chunks of 1 to 8 s; `node test/score/forecast.mjs` fits the weights again and prints how good they are.
@@ -31,7 +31,7 @@
 
 #define FORECAST_QUANTILES 11
 #define FORECAST_ENTRIES (3 * VIEW_HISTORY + 5)   /* inputs of the network */
-#define FORECAST_OUTPUTS (2 * FORECAST_QUANTILES) /* quantiles; then the growth */
+#define FORECAST_OUTPUTS (2 * FORECAST_QUANTILES) /* without the growth */
 #define FORECAST_LATER 10                         /* chunks of the second ratio */
 /* The quantile that one download in six falls below. */
 #define FORECAST_LOW 4
@@ -51,6 +51,8 @@ struct forecast forecast_of(const struct view *v);
 
 /* A next chunk of this size takes as long as one of that many bytes at the rates of next_kbps. */
 double forecast_bytes(const struct forecast *f, double bytes);
+/* The throughput that a chunk of the usual size would have had when one of this size had kbps. */
+double forecast_usual_kbps(const struct forecast *f, double kbps, double bytes);
 
 /* The network alone: its inputs, and the logarithms of quantiles / m before they are sorted, of the next
  * chunk and then of later ones. Sets all but the quantiles. False: nothing was measured. */

@@ -36,9 +36,14 @@ void view_push_kbps(struct view *v, double kbps, double download_s)
     view_past_add(&v->past, kbps, download_s);
 }
 
+double view_kbps(double bytes, double download_s)
+{
+    return bytes * 8.0 / 1000.0 / download_s;
+}
+
 void view_push(struct view *v, double bytes, double download_s)
 {
-    view_push_kbps(v, bytes * 8.0 / 1000.0 / download_s, download_s);
+    view_push_kbps(v, view_kbps(bytes, download_s), download_s);
 }
 
 double view_bytes(const struct view *v, int level)

@@ -72,6 +72,8 @@ struct view view_default(void);
 /* Appends one measurement: the history drops its oldest when full, the summary keeps all. */
 void view_push(struct view *v, double bytes, double download_s);
 void view_push_kbps(struct view *v, double kbps, double download_s);
+/* The throughput of a download. */
+double view_kbps(double bytes, double download_s);
 /* Adds a download to a summary alone. */
 void view_past_add(struct view_past *p, double kbps, double download_s);
 

@@ -28,7 +28,7 @@ struct forecast forecast_example_of(struct forecast_example *out, const struct v
 void forecast_example_came(struct forecast_example *x, const struct forecast *f,
                            double next_kbps, double next_bytes, double later_kbps)
 {
-    double usual_kbps = next_kbps * forecast_bytes(f, next_bytes) / next_bytes;
+    double usual_kbps = forecast_usual_kbps(f, next_kbps, next_bytes);
     for (int j = 0; j < FORECAST_OUTPUTS; j++)
         x->off[j] += (float)log((j < Q ? usual_kbps : later_kbps) / f->mean_kbps);
 }

@@ -113,19 +113,21 @@ static void pass_past(struct pack *p, struct view_past *past)
 
 static void pass_measured(struct pack *p, struct traj_measured *m, int form)
 {
-    struct traj_measured listed = {0};
     pack_small(p, &m->n, 0, VIEW_HISTORY);
     for (int i = 0; i < m->n; i++) {
         pack_u32(p, &m->bytes[i]);
         pack_real(p, &m->download_s[i]);
         need(p, m->bytes[i] > 0 && m->download_s[i] >= LIMITS_DOWNLOAD_S_MIN &&
                     m->download_s[i] <= LIMITS_SECONDS);
-        traj_measure(&listed, m->bytes[i], m->download_s[i]);
     }
-    if (form >= FORM_PAST)
+    if (form >= FORM_PAST) {
         pass_past(p, &m->past);
-    else if (!p->writing)
-        m->past = listed.past;
+    } else if (!p->writing) { /* what is listed is all there was */
+        m->past = (struct view_past){0};
+        for (int i = 0; p->ok && i < m->n; i++)
+            view_past_add(&m->past, view_kbps(m->bytes[i], m->download_s[i]),
+                          m->download_s[i]);
+    }
 }
 
 static void pass_code(struct pack *p, uint16_t *code)

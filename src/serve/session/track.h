@@ -151,7 +151,7 @@ struct verdict {
 struct track_outcome {
     struct traj_measured before; /* the session's history until then */
     double kbps;                 /* of the download; 0: empty, or not measured in order */
-    double bytes;
+    double bytes;                /* of the chunk */
     double lowest_kbps, stall_s, chunk_s, stall_ratio_max;
     uint64_t network, from; /* network 0: unknown, or not the video's first chunk */
     uint8_t slot;

@@ -18,14 +18,15 @@ void traj_measure(struct traj_measured *m, uint32_t bytes, double download_s)
     m->bytes[m->n] = bytes;
     m->download_s[m->n] = download_s;
     m->n++;
-    view_past_add(&m->past, bytes * 8.0 / 1000.0 / download_s, download_s);
+    view_past_add(&m->past, view_kbps(bytes, download_s), download_s);
 }
 
 void traj_measured_view(struct view *v, const struct traj_measured *m)
 {
-    v->n_history = 0;
+    v->n_history = m->n;
     for (int i = 0; i < m->n; i++)
-        view_push(v, m->bytes[i], m->download_s[i]);
+        v->throughput_kbps[i] = view_kbps(m->bytes[i], m->download_s[i]);
+    memcpy(v->download_s, m->download_s, sizeof m->download_s);
     v->past = m->past;
 }
 

@@ -17,6 +17,30 @@ TEST(measurements_keep_the_newest)
     ck_assert_double_eq(m.bytes[VIEW_HISTORY - 1], VIEW_HISTORY + 3);
 }
 
+/* A decision of a long session sees what the emulator shows: the newest downloads, and a summary of all. */
+TEST(a_view_of_measurements_is_that_of_every_download)
+{
+    for (int n = 1; n < VIEW_PAST + 40; n += 3) {
+        struct traj_measured m = {0};
+        struct view pushed = view_default(), v = view_default();
+        for (int i = 0; i < n; i++) {
+            uint32_t bytes = 1000 + 7919u * (unsigned)i % 100000;
+            traj_measure(&m, bytes, .1 + i % 7);
+            view_push(&pushed, bytes, .1 + i % 7);
+        }
+        view_push(&v, 1, 1); /* what it had is gone */
+        traj_measured_view(&v, &m);
+        ck_assert_int_eq(v.n_history, pushed.n_history);
+        size_t size = (size_t)v.n_history * sizeof(double);
+        ck_assert_mem_eq(v.throughput_kbps, pushed.throughput_kbps, size);
+        ck_assert_mem_eq(v.download_s, pushed.download_s, size);
+        ck_assert_int_eq(v.past.n, n < VIEW_PAST ? n : VIEW_PAST);
+        ck_assert_double_eq(v.past.kbit, pushed.past.kbit);
+        ck_assert_double_eq(v.past.download_s, pushed.past.download_s);
+        ck_assert_double_eq(v.past.low, pushed.past.low);
+    }
+}
+
 TEST(rewards_are_scaled_and_bounded)
 {
     static struct traj t = {.n = 3};
@@ -59,5 +83,6 @@ TEST(a_truncated_one_has_one_more_state)
     ck_assert_mem_ne(obs[1], obs[2], sizeof obs[1]); /* what step 1 measured shows */
 }
 
-SUITE(serve_session_traj, measurements_keep_the_newest, rewards_are_scaled_and_bounded,
+SUITE(serve_session_traj, measurements_keep_the_newest,
+      a_view_of_measurements_is_that_of_every_download, rewards_are_scaled_and_bounded,
       a_truncated_one_has_one_more_state);

@@ -182,6 +182,8 @@ TEST(a_stateless_question)
     ck_assert_int_eq(decided.view.n_history, VIEW_HISTORY);
     ck_assert(decided.view.throughput_kbps[0] == 3.0 &&
               decided.view.download_s[7] == 20.0);
+    ck_assert_int_eq(decided.view.past.n, 10); /* the older ones are in the summary */
+    ck_assert_double_eq_tol(decided.view.past.download_s, 15.5, 1e-12);
     ck_assert_int_eq(decided.view.last_level, 1);
 
     ck_assert_int_eq(parse_decide("{\"ladder_kbps\":[1,2],\"chunk_s\":4,\"buffer_s\":8}"),
