@@ -35,7 +35,7 @@
 struct view_past {
     int n;                   /* downloads, at most VIEW_PAST; 0: none */
     double kbit, download_s; /* of a download, means */
-    /* ln of the lowest throughput [kbit/s]. What is above it raises it by 1 / VIEW_PAST of the difference,
+    /* ln of the lowest throughput [kbit/s]. A higher one raises it by 1 / VIEW_PAST of the difference,
      * so an outage of long ago is forgotten. */
     double low;
 };
