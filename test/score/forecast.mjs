@@ -22,7 +22,7 @@ import { HISTORY, pastOf } from '../../web/lib/view.js';
 import { random } from './grid.mjs';
 
 const abrd = process.env.ABRD ?? 'build/abrd', shared = process.env.SHARED ?? '../shared';
-const steps = Number(process.env.STEPS ?? 8000), batch = 1024, HIDDEN = 24;
+const steps = Number(process.env.STEPS ?? 8000), batch = 1024, HIDDEN = 48;
 
 // Bounds of the shares that the quantiles stand for: fine where links fail. The fifth quantile is missed once
 // in six downloads (caution.h).

@@ -71,6 +71,14 @@ void trajs_downloads(struct traj *t, int n, float logp, uint64_t policy)
                                         .reward = i % 3};
 }
 
+bool pasts_equal(const struct view_past *p, const struct view_past *q)
+{
+    return p->n == q->n && p->kbit == q->kbit && p->download_s == q->download_s &&
+           p->low == q->low && p->ln_mean == q->ln_mean &&
+           p->ln_variance == q->ln_variance && p->ln_change == q->ln_change &&
+           p->ln_last == q->ln_last;
+}
+
 bool trajs_equal(const struct traj *a, const struct traj *b)
 {
     static float x[(TRAJ_STEPS + 1) * FEAT_FULL_DIM], y[(TRAJ_STEPS + 1) * FEAT_FULL_DIM];
@@ -78,10 +86,7 @@ bool trajs_equal(const struct traj *a, const struct traj *b)
     if (a->n != b->n || a->truncated != b->truncated || a->key != b->key ||
         a->client != b->client || a->tag != b->tag)
         return false;
-    const struct view_past *p = &a->before.past, *q = &b->before.past;
-    if (p->n != q->n || p->kbit != q->kbit || p->download_s != q->download_s ||
-        p->low != q->low)
-        return false;
+    if (!pasts_equal(&a->before.past, &b->before.past)) return false;
     size_t states = (size_t)traj_states(a);
     if (!qoe_same(&a->view.qoe, &b->view.qoe)) return false;
     for (size_t i = 0; i < states; i++)

@@ -11,5 +11,6 @@ void trajs_make(struct traj *t, uint64_t seed, int levels, int n, bool truncated
 void trajs_downloads(struct traj *t, int n, float logp, uint64_t policy);
 /* Is what the learner would see of both the same? */
 bool trajs_equal(const struct traj *a, const struct traj *b);
+bool pasts_equal(const struct view_past *p, const struct view_past *q);
 
 #endif

@@ -18,14 +18,14 @@ import { HISTORY, PAST } from './view.js';
 
 const WINDOW = 5;
 // what lies far beyond is cut; added: keeps the logarithm of a short download finite
-const RATIO_MIN = 0.01, RATIO_MAX = 100, DOWNLOAD_MAX_S = 100, ADDED_S = 0.05;
+const RATIO_MIN = 0.01, RATIO_MAX = 100, LN_MAX = 4, DOWNLOAD_MAX_S = 100, ADDED_S = 0.05;
 const GROWTH_MAX = 0.9, SIZE_MAX_RATIO = 20;
 const CORRECTION_UNITS = 24, CORRECTION_MOST = 1.386; // forecast_own.h
 /** Added to the spread of a short history, as variances are, by its length. */
 const UNSEEN = [0, 0.34, 0.34, 0.25, 0.20, 0.13, 0.08, 0.04, 0];
 
 /** Entries of the network's input. */
-export const ENTRIES = 3 * HISTORY + 5;
+export const ENTRIES = 3 * HISTORY + 7;
 /** The share of downloads that each quantile stands for. */
 export const SHARES = [0.01, 0.02, 0.04, 0.06, 0.22 / 3, 0.35 / 3, 0.13, 0.13, 0.14, 0.14, 0.14];
 
@@ -63,6 +63,8 @@ export function entriesOf({ rates, times, past, chunkS }) {
     entries[3 * HISTORY + 2] = Math.log(within(past.kbit / past.seconds / mean, RATIO_MIN, RATIO_MAX));
     entries[3 * HISTORY + 3] = within(past.low - Math.log(mean), Math.log(RATIO_MIN), Math.log(RATIO_MAX));
     entries[3 * HISTORY + 4] = Math.log(1 + past.n);
+    entries[3 * HISTORY + 5] = within(Math.sqrt(Math.max(past.lnVariance, 0)), 0, LN_MAX);
+    entries[3 * HISTORY + 6] = within(past.lnChange, 0, LN_MAX);
     return { mean, spread, entries };
 }
 
@@ -93,9 +95,9 @@ const outputsOf = (net, entries) => net.reduce((x, one, l) => layer(one, l ? x.m
 /** Which forecast this is, as forecast_crc32 of the daemon: a correction counts only for its own (input_of). */
 export function forecastId() {
     const meaning = 2, layers = NET.flatMap(({ weights, bias }) => [...weights.flat(), ...bias]);
-    const places = [0, 1, 2, 3, 4].map(i => 3 * HISTORY + i);
+    const places = [0, 1, 2, 3, 4, 5, 6].map(i => 3 * HISTORY + i);
     const numbers = Float64Array.of(meaning, WINDOW, HISTORY, 2 * HISTORY, ...places, RATIO_MIN, RATIO_MAX,
-        DOWNLOAD_MAX_S, ADDED_S, GROWTH_MAX, SIZE_MAX_RATIO, PAST, ...UNSEEN, ...layers);
+        LN_MAX, DOWNLOAD_MAX_S, ADDED_S, GROWTH_MAX, SIZE_MAX_RATIO, PAST, ...UNSEEN, ...layers);
     let crc = ~0;
     for (const byte of new Uint8Array(numbers.buffer)) {
         crc ^= byte;

@@ -31,6 +31,10 @@
  * @property {number} kbit of a download, the mean
  * @property {number} seconds the same
  * @property {number} low the logarithm of the lowest throughput, which is forgotten slowly
+ * @property {number} lnMean mean of the throughputs' logarithms
+ * @property {number} lnVariance their variance
+ * @property {number} lnChange the mean absolute change from one to the next
+ * @property {number} lnLast the newest one
  */
 
 import { chunkQoe, qualityCurve } from './qoe.js';
@@ -47,13 +51,19 @@ export const PAST = 256;
  * @returns {Past}
  */
 export function pastOf(rates, times) {
-    const past = { n: 0, kbit: 0, seconds: 0, low: 0 };
+    const past = { n: 0, kbit: 0, seconds: 0, low: 0, lnMean: 0, lnVariance: 0, lnChange: 0, lnLast: 0 };
     rates.forEach((rate, i) => {
         const logarithm = Math.log(Math.max(rate, 1e-3)), higher = past.n && past.low < logarithm;
         past.low = higher ? past.low + (logarithm - past.low) / PAST : logarithm;
+        if (past.n) past.lnChange += (Math.abs(logarithm - past.lnLast) - past.lnChange) / past.n;
+        past.lnLast = logarithm;
         past.n = Math.min(past.n + 1, PAST);
         past.kbit += (rate * times[i] - past.kbit) / past.n;
         past.seconds += (times[i] - past.seconds) / past.n;
+        const off = logarithm - past.lnMean, step = off / past.n;
+        past.lnMean += step;
+        past.lnVariance += off * step;
+        past.lnVariance -= past.lnVariance / past.n;
     });
     return past;
 }

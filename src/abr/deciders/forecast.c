@@ -17,6 +17,8 @@ enum {
     PAST_MEAN,
     PAST_LOW,
     PAST_COUNT,
+    PAST_DEVIATION,
+    PAST_CHANGE,
     ENTRIES
 };
 _Static_assert(ENTRIES == FORECAST_ENTRIES, "inputs and header");
@@ -25,6 +27,7 @@ _Static_assert(ENTRIES == FORECAST_ENTRIES, "inputs and header");
 #define RATIO_MIN 0.01
 #define RATIO_MAX 100.0
 #define DOWNLOAD_MAX_S 100.0
+#define LN_MAX 4.0 /* of deviation and change */
 /* keeps the logarithm of a short download finite */
 #define ADDED_S 0.05
 #define GROWTH_MAX 0.9
@@ -75,10 +78,11 @@ enum { MEANING = 2 };
 
 uint32_t forecast_crc32(void)
 {
-    const double inputs[] = {MEANING,    WINDOW,     TIMES,          PRESENT,
-                             SPREAD,     CHUNK,      PAST_MEAN,      PAST_LOW,
-                             PAST_COUNT, RATIO_MIN,  RATIO_MAX,      DOWNLOAD_MAX_S,
-                             ADDED_S,    GROWTH_MAX, SIZE_MAX_RATIO, VIEW_PAST};
+    const double inputs[] = {MEANING,    WINDOW,         TIMES,          PRESENT,
+                             SPREAD,     CHUNK,          PAST_MEAN,      PAST_LOW,
+                             PAST_COUNT, PAST_DEVIATION, PAST_CHANGE,    RATIO_MIN,
+                             RATIO_MAX,  LN_MAX,         DOWNLOAD_MAX_S, ADDED_S,
+                             GROWTH_MAX, SIZE_MAX_RATIO, VIEW_PAST};
     uint32_t crc = bytes_crc32(0, inputs, sizeof inputs);
     crc = bytes_crc32(crc, UNSEEN, sizeof UNSEEN);
     crc = bytes_crc32(crc, FORECAST_FIRST, sizeof FORECAST_FIRST);
@@ -117,6 +121,8 @@ static void observe(double x[ENTRIES], struct forecast *f, const struct view *v)
         log(within(past->kbit / past->download_s / f->mean_kbps, RATIO_MIN, RATIO_MAX));
     x[PAST_LOW] = within(past->low - log(f->mean_kbps), log(RATIO_MIN), log(RATIO_MAX));
     x[PAST_COUNT] = log(1 + past->n);
+    x[PAST_DEVIATION] = within(sqrt(fmax(past->ln_variance, 0)), 0, LN_MAX);
+    x[PAST_CHANGE] = within(past->ln_change, 0, LN_MAX);
 }
 
 /* The geometric mean of the newest sizes. */

@@ -8,8 +8,9 @@
  * are small, since stalls are decided there. The network has two hidden layers of ReLU. It sees the last 8
  * throughputs as ln(c_i / m), their download times as ln(d_i + 0.05), which of them exist, the deviation
  * s of the logarithms (more after fewer chunks, forecast.c) and ln(chunk_s). Of the whole session it sees the
- * mean throughput and the low one as ln(. / m), and ln(1 + n) of its n downloads (view_past). So it does
- * not depend on the link's rate. Quantiles are sorted by a running maximum.
+ * mean throughput and the low one as ln(. / m), ln(1 + n) of its n downloads, and the deviation and the mean
+ * absolute change of the logarithms (view_past). So it does not depend on the link's rate. Quantiles are sorted
+ * by a running maximum.
  *
  * A large chunk arrives at a higher rate than a small one, since each pays for a round trip. The quantiles
  * n_i of the next chunk hold for the usual size U, the geometric mean of the last 5. A chunk of S bytes has
@@ -30,7 +31,7 @@
 #include <stdint.h>
 
 #define FORECAST_QUANTILES 11
-#define FORECAST_ENTRIES (3 * VIEW_HISTORY + 5)   /* inputs of the network */
+#define FORECAST_ENTRIES (3 * VIEW_HISTORY + 7)   /* inputs of the network */
 #define FORECAST_OUTPUTS (2 * FORECAST_QUANTILES) /* without the growth */
 #define FORECAST_LATER 10                         /* chunks of the second ratio */
 /* The quantile that one download in six falls below. */

@@ -16,16 +16,16 @@ struct fugu_cfg {
 /* chosen on training traces (test/score/rivals.mjs), in the order of qoe_profiles */
 static const struct fugu_cfg SETS[QOE_PROFILES] = {
     /* product */
+    {0.85},
     {0.8},
-    {0.75},
-    {0.8},
+    {0.85},
     {0.9},
-    {0.85},
-    {0.85},
+    {0.95},
+    {0.9},
     /* papers */
     {1.2},
     {0.8},
-    {1.2},
+    {1.1},
     {0.8}};
 
 static const struct field ROWS[] = {{"factor", "X", "factor on the forecast",

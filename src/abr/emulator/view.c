@@ -17,9 +17,15 @@ void view_past_add(struct view_past *p, double kbps, double download_s)
     double logarithm = log(fmax(kbps, 1e-3));
     bool higher = p->n && p->low < logarithm;
     p->low = higher ? p->low + (logarithm - p->low) / VIEW_PAST : logarithm;
+    if (p->n) p->ln_change += (fabs(logarithm - p->ln_last) - p->ln_change) / p->n;
+    p->ln_last = logarithm;
     if (p->n < VIEW_PAST) p->n++;
     p->kbit += (kbps * download_s - p->kbit) / p->n;
     p->download_s += (download_s - p->download_s) / p->n;
+    double off = logarithm - p->ln_mean, step = off / p->n;
+    p->ln_mean += step;
+    p->ln_variance += off * step;
+    p->ln_variance -= p->ln_variance / p->n;
 }
 
 void view_push_kbps(struct view *v, double kbps, double download_s)

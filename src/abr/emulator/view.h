@@ -38,6 +38,9 @@ struct view_past {
     /* ln of the lowest throughput [kbit/s]. A higher one raises it by 1 / VIEW_PAST of the difference,
      * so an outage of long ago is forgotten. */
     double low;
+    /* Of the logarithms of all throughputs: mean, variance, mean absolute change from one download to the
+     * next, and the newest one. */
+    double ln_mean, ln_variance, ln_change, ln_last;
 };
 
 struct view {

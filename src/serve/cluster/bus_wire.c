@@ -11,7 +11,8 @@
 #include "serve/session/limits.h"
 
 enum {
-    FORM_TRAJ = 10,  /* the newest form of a trajectory */
+    FORM_TRAJ = 12,  /* the newest form of a trajectory */
+    FORM_LOGS = 11,  /* the first whose summary has the logarithms */
     FORM_PAST = 9,   /* the first with a summary of more downloads than are listed */
     FORM_SOURCE = 7, /* the first with the source */
     FORM_LONG = 5,   /* the first with more than LEVELS_SHORT levels */
@@ -102,13 +103,19 @@ static void pass_view(struct pack *p, struct view *v, int form)
     pass_qoe(p, &v->qoe, units);
 }
 
-static void pass_past(struct pack *p, struct view_past *past)
+static void pass_past(struct pack *p, struct view_past *past, int form)
 {
     pack_small(p, &past->n, VIEW_HISTORY + 1, VIEW_PAST);
     pack_real(p, &past->kbit);
     pack_real(p, &past->download_s);
     pack_real(p, &past->low);
     need(p, past->kbit > 0 && past->download_s > 0);
+    if (form < FORM_LOGS) return;
+    pack_real(p, &past->ln_mean);
+    pack_real(p, &past->ln_variance);
+    pack_real(p, &past->ln_change);
+    pack_real(p, &past->ln_last);
+    need(p, past->ln_variance >= 0 && past->ln_change >= 0);
 }
 
 static void pass_measured(struct pack *p, struct traj_measured *m, int form)
@@ -120,14 +127,13 @@ static void pass_measured(struct pack *p, struct traj_measured *m, int form)
         need(p, m->bytes[i] > 0 && m->download_s[i] >= LIMITS_DOWNLOAD_S_MIN &&
                     m->download_s[i] <= LIMITS_SECONDS);
     }
-    if (form >= FORM_PAST) {
-        pass_past(p, &m->past);
-    } else if (!p->writing) { /* what is listed is all there was */
+    if (!p->writing) { /* what an older form does not tell follows from what is listed */
         m->past = (struct view_past){0};
         for (int i = 0; p->ok && i < m->n; i++)
             view_past_add(&m->past, view_kbps(m->bytes[i], m->download_s[i]),
                           m->download_s[i]);
     }
+    if (form >= FORM_PAST) pass_past(p, &m->past, form);
 }
 
 static void pass_code(struct pack *p, uint16_t *code)
@@ -200,7 +206,7 @@ size_t bus_wire_put_traj(void *out, const struct traj *t, struct bus_wire_id id)
 {
     unsigned char *body = (unsigned char *)out + ENVELOPE_HEAD;
     struct pack p = pack_writer(body, BUS_WIRE_TRAJ_MAX - ENVELOPE_HEAD);
-    int form = t->before.past.n > VIEW_HISTORY ? FORM_PAST
+    int form = t->before.past.n > VIEW_HISTORY ? FORM_LOGS
                : t->source                     ? FORM_SOURCE
                : t->view.levels > LEVELS_SHORT ? FORM_LONG
                                                : FORM_UNITS;

@@ -4,8 +4,10 @@
  * the learner counts each one once (dedup.h). A step of six levels takes about 70 bytes, 85 if the
  * quality of its chunk is known. Forms 1 and 2, of older nodes, have no quality and only the papers'
  * weights; they are read and not written. So are common settings of form 1. Ladders of more than 12
- * levels travel in forms 5 and 6, and trajectories with a source in forms 7 and 8. Older learners refuse
- * these, so learners are upgraded first, then nodes (README.md).
+ * levels travel in forms 5 and 6, trajectories with a source in forms 7 and 8, and those of sessions with more
+ * downloads than a trajectory lists in forms 11 and 12. Older learners refuse these, so learners are upgraded
+ * first, then nodes (README.md). Forms 9 and 10 are read, too: they lack the logarithms of the summary, which
+ * then follow from the downloads that are listed.
  *
  * Weights are a note, the state of the de-duplication (dedup.h) and a checkpoint without optimiser
  * (learn/ckpt.h), which has a checksum of its own. The note says in which term a learner published
@@ -26,7 +28,7 @@
 
 /* The longest trajectory: TRAJ_STEPS + 1 steps of VIEW_LEVELS. */
 #define BUS_WIRE_TRAJ_MAX \
-    (ENVELOPE_HEAD + 348 + 16 * VIEW_LEVELS + (TRAJ_STEPS + 1) * (49 + 6 * VIEW_LEVELS))
+    (ENVELOPE_HEAD + 380 + 16 * VIEW_LEVELS + (TRAJ_STEPS + 1) * (49 + 6 * VIEW_LEVELS))
 #define BUS_WIRE_NAME 64
 
 /* Which trajectory. */

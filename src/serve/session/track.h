@@ -18,7 +18,7 @@
  * made, from which the critic bootstraps. It is terminal if the last chunk of the video was followed
  * and reported, or the player reports the end.
  *
- * Memory. 352 bytes per step and 1,512 per session. Steps come from a pool. A session keeps its
+ * Memory. 352 bytes per step and 1,576 per session. Steps come from a pool. A session keeps its
  * pool->keep newest steps and its open trajectory. If the pool is empty it gives up its own oldest.
  *
  * Threads: not shared; the caller holds the lock of the session's shard. No allocation. */

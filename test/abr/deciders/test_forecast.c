@@ -7,7 +7,7 @@
 #include <float.h>
 #include <math.h>
 
-enum { ENTRIES = 3 * VIEW_HISTORY + 5, GROWTH = 2 * FORECAST_QUANTILES, OUTPUTS };
+enum { ENTRIES = 3 * VIEW_HISTORY + 7, GROWTH = 2 * FORECAST_QUANTILES, OUTPUTS };
 
 TEST(nothing_measured_is_no_forecast)
 {
@@ -56,11 +56,13 @@ TEST(a_short_history_by_hand)
         x[2 * VIEW_HISTORY + 5 + i] = 1;
     }
     double s = sqrt(2. / 3 * log(2) * log(2) + .25 * .25);
-    x[ENTRIES - 5] = s;
-    x[ENTRIES - 4] = log(2);
-    x[ENTRIES - 3] = log(7000 / 4. / mean);
-    x[ENTRIES - 2] = log(1000 / mean) + (log(4) + log(2) * 255 / 256) / 256;
-    x[ENTRIES - 1] = log(4);
+    x[ENTRIES - 7] = s;
+    x[ENTRIES - 6] = log(2);
+    x[ENTRIES - 5] = log(7000 / 4. / mean);
+    x[ENTRIES - 4] = log(1000 / mean) + (log(4) + log(2) * 255 / 256) / 256;
+    x[ENTRIES - 3] = log(4);
+    x[ENTRIES - 2] = sqrt(2. / 3) * log(2);
+    x[ENTRIES - 1] = log(2);
     network(y, x);
 
     struct forecast f = forecast_of(&v);
@@ -125,7 +127,9 @@ TEST(quantiles_ascend_and_are_finite)
                 v.throughput_kbps[h] = h % 2 ? extreme[i % 4] : 1000;
                 v.download_s[h] = h % 2 ? extreme[i / 4] : 1;
             }
-            if (i % 3) v.past = (struct view_past){n, extreme[i % 4] + 1e-3, 1, 9};
+            if (i % 3)
+                v.past = (struct view_past){n, extreme[i % 4] + 1e-3, 1, 9,
+                                            0, extreme[i / 4],        1, 0};
             struct forecast f = forecast_of(&v);
             ck_assert(f.growth >= 0 && f.growth < 1 && f.usual_bytes >= 1);
             for (int q = 0; q < FORECAST_QUANTILES; q++) {

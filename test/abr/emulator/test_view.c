@@ -35,6 +35,11 @@ TEST(a_summary_keeps_what_the_history_drops)
     /* each of the others raises it by its share of what is left */
     ck_assert_double_eq_tol(v.past.low, log(1000) + log(.1) * pow(others, VIEW_PAST - 1),
                             1e-9);
+    /* one step of ln 10 up, and one value in VIEW_PAST that much lower */
+    ck_assert_double_eq_tol(v.past.ln_mean, log(1000) - log(10) / VIEW_PAST, 1e-9);
+    ck_assert_double_eq_tol(v.past.ln_variance, pow(log(10), 2) * others / VIEW_PAST,
+                            1e-9);
+    ck_assert_double_eq_tol(v.past.ln_change, log(10) / (VIEW_PAST - 1), 1e-12);
     struct view_past before = v.past;
     view_push_kbps(&v, 1000, 10);
     ck_assert_int_eq(v.past.n, VIEW_PAST);

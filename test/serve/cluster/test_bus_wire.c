@@ -100,16 +100,32 @@ TEST(a_long_history_travels_in_a_form_of_its_own)
             sent.source = 9;
             size_t size = bus_wire_put_traj(bytes, &sent, (struct bus_wire_id){9, 1});
             ck_assert_uint_eq(bytes_get_u16(bytes + 10),
-                              (n > VIEW_HISTORY ? 9 : 7) + added);
+                              (n > VIEW_HISTORY ? 11 : 7) + added);
             memset(&got, 0xa5, sizeof got);
             ck_assert_int_eq(bus_wire_get_traj(&got, &id, bytes, size, NULL), 0);
             got.tag = sent.tag;
             ck_assert(trajs_equal(&sent, &got));
             ck_assert_uint_eq(got.source, 9);
         }
-    /* a summary of nothing */
+    /* of an older node: the logarithms are those of the listed downloads */
     size_t size = bus_wire_put_traj(bytes, &sent, (struct bus_wire_id){9, 1});
+    enum { LOGS = 4 * 8 };
     unsigned char kbit[8], *at;
+    struct view_past listed = {0};
+    for (int i = 0; i < sent.before.n; i++)
+        view_past_add(&listed, view_kbps(sent.before.bytes[i], sent.before.download_s[i]),
+                      sent.before.download_s[i]);
+    bytes_put_f64(kbit, sent.before.past.low);
+    ck_assert((at = memmem(bytes, size, kbit, sizeof kbit)));
+    at += sizeof kbit;
+    memmove(at, at + LOGS, (size_t)(bytes + size - at) - LOGS);
+    size = envelope_seal(bytes, ENVELOPE_TRAJ, 10, size - ENVELOPE_HEAD - LOGS);
+    ck_assert_int_eq(bus_wire_get_traj(&got, &id, bytes, size, NULL), 0);
+    ck_assert_double_eq(got.before.past.low, sent.before.past.low);
+    ck_assert_double_eq(got.before.past.ln_mean, listed.ln_mean);
+    ck_assert_double_eq(got.before.past.ln_change, listed.ln_change);
+    /* a summary of nothing */
+    size = bus_wire_put_traj(bytes, &sent, (struct bus_wire_id){9, 1});
     bytes_put_f64(kbit, sent.before.past.kbit);
     ck_assert((at = memmem(bytes, size, kbit, sizeof kbit)));
     bytes_put_f64(at, 0);
@@ -191,11 +207,11 @@ TEST(a_newer_form_and_another_kind_are_told)
     struct err e = {0};
     trajs_make(&sent, 3, 6, 10, true);
     size_t size = bus_wire_put_traj(bytes, &sent, (struct bus_wire_id){9, 1});
-    bytes_put_u16(bytes + 10, 11);
+    bytes_put_u16(bytes + 10, 13);
     ck_assert_int_eq(bus_wire_get_traj(&got, &id, bytes, size, &e), ERR_RANGE);
     ck_assert_str_eq(
         e.detail,
-        "is a trajectory of form 11; this abrd reads forms 1 to 10: upgrade it");
+        "is a trajectory of form 13; this abrd reads forms 1 to 12: upgrade it");
 
     struct bus_wire_heartbeat b;
     e = (struct err){0};

@@ -97,7 +97,7 @@ TEST(outcomes_by_hand)
 {
     struct experience *x = experience_new(NULL);
     struct experience_stats s;
-    struct track_outcome calm = outcome_of(1000, 0), slow = outcome_of(400, 3);
+    struct track_outcome calm = outcome_of(1100, 0), slow = outcome_of(400, 3);
     experience_outcome(x, &calm, NULL);
     experience_stats(&s, x);
     ck_assert_uint_eq(s.seen[0], 1);
