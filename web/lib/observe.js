@@ -19,6 +19,8 @@ const FULL = 128, WEIGHTS = 10, UTILITY = 13, LAST = 28, THROUGHPUT = 40, DOWNLO
 const PLAN = 208, PLAN_LEVEL = 136, PER_PLAN_LEVEL = 6, LIMIT_S = 60;
 // quantiles of the forecast whose plans are shown
 const SHOWN = [1, 4, 6, 8];
+/** On a link so fast, a level's worth on average counts more, at most so many times (FEAT_FAST_KBPS). */
+const FAST_KBPS = 3000, FAST_MOST = 4;
 
 const f = Math.fround;
 const clip = (x, low, high) => (x < low ? low : x > high ? high : x);
@@ -168,10 +170,13 @@ function observePlan(view) {
     session[5] = quarterLog(later[later.length >> 1] * perTop);
     session[6] = quarterLog(later[SHOWN[0]] * perTop);
     const plan = planOf(view, forecast), unit = 1 / linkScale(view, mean);
-    [...SHOWN.map(i => plan.values[i]), plan.mean].forEach((values, i) => {
+    const fast = clip(mean * (1 / FAST_KBPS), 1, FAST_MOST);
+    const worth = (values, i, per) => {
         const most = Math.max(...values);
-        values.forEach((v, k) => put(k, 1 + i, f(1 - f(2 * squash((most - v) * unit, 1)))));
-    });
+        values.forEach((v, k) => put(k, 1 + i, f(1 - f(2 * squash((most - v) * per, 1)))));
+    };
+    SHOWN.forEach((quantile, i) => worth(plan.values[quantile], i, unit));
+    worth(plan.mean, SHOWN.length, unit * fast);
     return o;
 }
 

@@ -469,6 +469,35 @@ TEST(plan_by_hand)
     }
 }
 
+TEST(on_a_fast_link_the_plan_counts_more)
+{
+    static const struct {
+        double kbps, times;
+    } links[] = {{1500, 1}, {6000, 2}, {40000, 4}};
+    struct plan_cfg cfg = PLAN_DEFAULT;
+    for (int i = 0; i < 3; i++) {
+        struct view v = pensieve_view();
+        for (int h = 0; h < VIEW_HISTORY; h++)
+            view_push(&v, links[i].kbps * 125, 1);
+        float o[FEAT_PLAN_DIM];
+        feat_observe(o, FEAT_PLAN, &v);
+        struct forecast f = forecast_of(&v);
+        struct plan plan;
+        plan_values(&plan, &cfg, &v, &f);
+        double most = plan.mean[0], least = 1;
+        for (int k = 1; k < v.levels; k++)
+            most = fmax(most, plan.mean[k]);
+        for (int k = 0; k < v.levels; k++) {
+            double w =
+                links[i].times * (most - plan.mean[k]) / feat_link_scale(&v, f.mean_kbps);
+            float seen = o[FEAT_WORTH + k * FEAT_WORTH_STRIDE];
+            ck_assert_float_eq_tol(seen, (float)(1 - 2 * w / (1 + w)), 1e-5f);
+            least = fmin(least, (double)seen);
+        }
+        ck_assert_double_lt(least, .9);
+    }
+}
+
 TEST(plan_is_finite_at_the_extremes)
 {
     static const double throughput[] = {0, 1e-6, 1, 1e12}, buffer[] = {0, 1e9},
@@ -527,8 +556,9 @@ TEST(the_scale_of_a_link_ignores_levels_beyond_it)
 }
 
 SUITE(abr_emulator_feat, plan_begins_with_the_full_layout, plan_by_hand,
-      plan_is_finite_at_the_extremes, the_scale_of_a_link_ignores_levels_beyond_it,
-      names_are_distinct, blind_hides_the_viewer_and_nothing_else, predictions_by_hand,
+      on_a_fast_link_the_plan_counts_more, plan_is_finite_at_the_extremes,
+      the_scale_of_a_link_ignores_levels_beyond_it, names_are_distinct,
+      blind_hides_the_viewer_and_nothing_else, predictions_by_hand,
       known_sizes_beat_the_ladder, scale_is_the_sum_of_weights_on_pensieves_ladder,
       missing_levels_are_zero_and_masked, same_as_the_definitions, finite_at_the_extremes,
       paper_layout_from_one_view, hinted_layout_ends_with_the_weights,
