@@ -114,7 +114,7 @@ async function adapterTests(kind, session) {
     });
 
     await test(`${name}: on a link that fades, a chunk is abandoned for a lower level, and followed by it`, async () => {
-        const run = await session(kind, { trace: [[0, 3], [25, 3], [50, .5], [400, 1]] });
+        const run = await session(kind, { trace: [[0, 5], [25, 5], [40, .5], [400, 1]] });
         played(run);
         const [lost] = of(run, 'abandon');
         assert.ok(lost && lost.level < lost.from, 'no chunk was abandoned');
