@@ -19,7 +19,7 @@ const FULL = 128, WEIGHTS = 10, UTILITY = 13, LAST = 28, THROUGHPUT = 40, DOWNLO
 const PLAN = 208, PLAN_LEVEL = 136, PER_PLAN_LEVEL = 6, LIMIT_S = 60;
 // quantiles of the forecast whose plans are shown
 const SHOWN = [1, 4, 6, 8];
-/** On a link so fast, a level's worth on average counts more, at most so many times (FEAT_FAST_KBPS). */
+/** A level's worth on average counts mean / FAST_KBPS times on a fast link, at most FAST_MOST (feat.h). */
 const FAST_KBPS = 3000, FAST_MOST = 4;
 
 const f = Math.fround;

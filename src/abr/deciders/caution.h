@@ -8,9 +8,9 @@
  *
  *   margin <- margin + step (missed - 1/6)      within 0 .. 2
  *
- * With n that quantile, missed is 1 when the download was slower than n exp(- margin), else 0. It counts as
- * one of the usual size (forecast_usual_kbps). Plans multiply
- * all quantiles by exp(- margin) (plan.h). While the margin is below 2, at most T / 6 + 2 / step of T downloads
+ * With n that quantile, missed is 1 when the download was slower than n exp(- margin), else 0. The download
+ * counts as one of the usual size (forecast_usual_kbps). Plans multiply all quantiles by exp(- margin)
+ * (plan.h). While the margin is below 2, at most T / 6 + 2 / step of T downloads
  * are missed, for any sequence of links, so over a long time the share is at most 1/6. It is smaller on links
  * that are as fast as forecast, because no margin raises a forecast. This bound is about all downloads of a
  * kind together, not about one viewer. For viewers with a ceiling the kind's caution_margins is added. It was

@@ -39,8 +39,7 @@
  *          quantiles 1, 4, 6 and 8 of the forecast and on average: 1 the best, -1 much worse. The unit is
  *          what the link carries (feat_link_scale). 0 when nothing was measured. On a fast link of m kbit/s a
  *          level's worth on average counts min(FEAT_FAST_MOST, max(1, m / FEAT_FAST_KBPS)) times, and so it
- *          does in the policy's prior: most links of the training are slow, and on fast ones the plan alone
- *          was better than the plan with what was learned
+ *          does in the policy's prior: on fast training links the plan alone was better
  *
  * Threads: pure functions. */
 #ifndef ABR_FEAT_H

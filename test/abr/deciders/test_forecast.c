@@ -128,8 +128,12 @@ TEST(quantiles_ascend_and_are_finite)
                 v.download_s[h] = h % 2 ? extreme[i / 4] : 1;
             }
             if (i % 3)
-                v.past = (struct view_past){n, extreme[i % 4] + 1e-3, 1, 9,
-                                            0, extreme[i / 4],        1, 0};
+                v.past = (struct view_past){.n = n,
+                                            .kbit = extreme[i % 4] + 1e-3,
+                                            .download_s = 1,
+                                            .low = 9,
+                                            .ln_variance = extreme[i / 4],
+                                            .ln_change = extreme[i % 4]};
             struct forecast f = forecast_of(&v);
             ck_assert(f.growth >= 0 && f.growth < 1 && f.usual_bytes >= 1);
             for (int q = 0; q < FORECAST_QUANTILES; q++) {
