@@ -193,6 +193,7 @@ TEST(sessions_of_a_daemon_become_links)
     expect("convert @", 2, PARTS("--from DATA TO"));
     expect("convert --since 2026-11-01 @ @/x", 2, PARTS("--since needs --from DATA"));
     expect("convert --profile news @ @/x", 2, PARTS("--profile needs --from DATA"));
+    expect("convert --rtt-ms 20 @ @/x", 2, PARTS("--rtt-ms needs --from DATA"));
     expect("convert --from @ --profile sports @/none", 1, PARTS("no usable session"));
 }
 

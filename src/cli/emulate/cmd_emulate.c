@@ -352,6 +352,17 @@ static int fetch_weights(char *path, size_t size, struct backend *backend,
     return rc;
 }
 
+/* Of a run that a signal stopped. */
+static int save_stopped(const struct emulate *o, struct backend *backend, struct err *e)
+{
+    char path[HOME_PATH];
+    int rc = o->save ? fetch_weights(path, sizeof path, backend, o->grow, o->save, e) : 0;
+    if (rc) return rc;
+    return err_set(e, ERR_IO, "stopped by a signal; the rows show what was played%s%s",
+                   o->save ? "; what was learned until then is in " : "",
+                   o->save ? o->save : "");
+}
+
 /* The scale of a profile's QoE, by which it is divided, so that larger weights do not count more. */
 static double profile_scale(const struct qoe *k)
 {
@@ -487,8 +498,7 @@ static int play_sequence(struct emulate *o, struct out *rows, struct backend *ba
         rc = play_phase(o, rows, backend, i, &bar, &stopped, e);
     progress_end(&bar);
     if (!rc && o->learn && backend->exams) rc = print_exams(rows, backend, e);
-    if (!rc && stopped)
-        rc = err_set(e, ERR_IO, "stopped by a signal; the rows show what was played");
+    if (!rc && stopped) return save_stopped(o, backend, e);
     char learned[HOME_PATH];
     if (!rc && o->save)
         rc = fetch_weights(learned, sizeof learned, backend, NULL, o->save, e);
@@ -556,8 +566,7 @@ static int emulate(struct emulate *o, struct out *rows, const char *mode, struct
                     NULL);
     if (!rc) o->played = true;
     if (!rc && o->learn && backend.exams) rc = print_exams(rows, &backend, e);
-    if (!rc && result.stopped)
-        rc = err_set(e, ERR_IO, "stopped by a signal; the rows show what was played");
+    if (!rc && result.stopped) rc = save_stopped(o, &backend, e);
     if (!rc && (o->score || o->save)) rc = score(rows, o, &backend, e);
     backend_free(&backend);
     return rc;
@@ -695,8 +704,8 @@ int cmd_emulate(int argc, char **argv)
          FIELD_TO(o.online.batch), .lo = 32, .hi = SERVICE_BATCH_MAX,
          .flags = FIELD_ADVANCED},
         {"save", "FILE",
-         "save the weights at the end; with --grow the weights for the profile with "
-         "added experts",
+         "save the weights at the end, or when a signal stops the run; with --grow the "
+         "weights for the profile with added experts",
          FIELD_TO(o.save)},
         {"threads", "N", "threads that score", FIELD_TO(o.threads), .lo = 1, .hi = 64,
          .shown = "one per processor"},

@@ -46,12 +46,13 @@ TEST(a_run_that_fails_writes_nothing)
     ck_assert_str_eq(is, was);
     free(is);
     ck_assert_int_ne(access(tmpdir_path(dir, "r.csv"), F_OK), 0);
-    /* one that a signal stops shows what was played */
+    /* one that a signal stops shows what was played and saves what was learned */
     program_expect_in(
         dir,
-        "emulate --viewers 1000000 --quiet --json @/r.json & sleep 2; kill -INT $!; "
-        "wait $!",
-        OPT_EXIT_FAILED, "stopped by a signal");
+        "emulate --viewers 1000000 --learn --save @/w.safetensors --quiet --json "
+        "@/r.json & sleep 2; kill -INT $!; wait $!",
+        OPT_EXIT_FAILED, "what was learned until then is in");
+    ck_assert_int_eq(access(tmpdir_path(dir, "w.safetensors"), R_OK), 0);
     is = text_read_file(tmpdir_path(dir, "r.json"), 100000, NULL, &e);
     ck_assert_ptr_nonnull(strstr(is, "\"profile\": \"news\""));
     free(is);
