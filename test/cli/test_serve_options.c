@@ -37,11 +37,12 @@ TEST(options_win_over_the_file)
     struct serve_options s;
     struct err e = {0};
     const char *dir = tmpdir_new();
-    const char *path = strdup(tmpdir_path(dir, "a.conf"));
+    char path[300];
+    snprintf(path, sizeof path, "%s/a.conf", dir);
     static const char text[] = "port = 9000\nopen-rate = 7.5\ntrust_proxy = \"::1\"\n"
                                "durability = strict\n";
     ck_assert_int_eq(text_write_file(path, text, strlen(text), &e), 0);
-    char option[300];
+    char option[320];
     snprintf(option, sizeof option, "--config=%s", path);
     ck_assert_int_eq(read_args(&s, option, "--port", "9001"), -1);
     ck_assert_int_eq(s.node.port, 9001);
@@ -49,13 +50,15 @@ TEST(options_win_over_the_file)
     ck_assert_str_eq(s.node.admit.trust_proxy, "::1");
     ck_assert(s.service.strict);
     ck_assert_double_eq(s.node.admit.address_rate, 1000); /* the default */
+    serve_options_free(&s);
 }
 
 TEST(tokens_are_one_word)
 {
     char token[SERVE_OPTIONS_TOKEN];
     const char *dir = tmpdir_new();
-    const char *path = strdup(tmpdir_path(dir, "token"));
+    char path[300];
+    snprintf(path, sizeof path, "%s/token", dir);
     struct err e = {0};
     ck_assert_int_eq(serve_options_token(token, path, &e), ERR_ABSENT);
     static const struct {
@@ -202,6 +205,7 @@ static bool file_takes(const char *dir, const char *line)
     capture_begin(STDERR_FILENO);
     int code = read_args(&s, option, NULL, NULL);
     free(capture_end());
+    serve_options_free(&s);
     return code == -1;
 }
 

@@ -78,7 +78,9 @@ TEST(folders)
     s.service.data_dir = "/no/such/folder";
     expect("folder", DOCTOR_OK, "serve creates it");
     write_text("file", "x", 0600);
-    s.service.data_dir = strdup(tmpdir_path(dir, "file"));
+    char file[300];
+    snprintf(file, sizeof file, "%s/file", dir);
+    s.service.data_dir = file;
     expect("folder", DOCTOR_FAIL, "is not a folder");
     s.service.data_dir = NULL;
     expect("folder", DOCTOR_WARN, "nothing is stored");
@@ -88,7 +90,9 @@ TEST(stores)
 {
     struct err e = {0};
     struct store store;
-    struct store_sqlite_cfg cfg = {.path = strdup(tmpdir_path(dir, "abrd.db"))};
+    char path[300];
+    snprintf(path, sizeof path, "%s/abrd.db", dir);
+    struct store_sqlite_cfg cfg = {.path = path};
     ck_assert_int_eq(store_sqlite_open(&store, &cfg, &e), 0);
     struct store_rec rec = {.kind = STORE_SESSION};
     rec.row = (struct track_row){.id = {1}, .levels = 2, .ladder_kbps = {1, 2}};
@@ -132,7 +136,9 @@ TEST(files_that_are_missing)
 {
     struct err e = {0};
     struct store store;
-    struct store_sqlite_cfg cfg = {.path = strdup(tmpdir_path(dir, "abrd.db"))};
+    char path[300];
+    snprintf(path, sizeof path, "%s/abrd.db", dir);
+    struct store_sqlite_cfg cfg = {.path = path};
     ck_assert_int_eq(store_sqlite_open(&store, &cfg, &e), 0);
     struct store_rec rec = {.kind = STORE_PROFILE,
                             .profile = {"sport", {1, 2, 3, QOE_LINEAR}, .grow = true}};
@@ -177,7 +183,9 @@ TEST(tokens)
 {
     s.node.bind = "0.0.0.0";
     expect("token", DOCTOR_FAIL, "--admin-token-file");
-    s.token_file = strdup(tmpdir_path(dir, "token"));
+    char token[300];
+    snprintf(token, sizeof token, "%s/token", dir);
+    s.token_file = token;
     expect("token", DOCTOR_OK, "serve creates it");
     write_text("token", "0123456789abcdef\n", 0644);
     expect("token", DOCTOR_FAIL, "mode 644");
