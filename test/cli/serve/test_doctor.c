@@ -161,7 +161,6 @@ TEST(files_that_are_missing)
     rec.kind = STORE_PROFILE_GONE;
     ck_assert_int_eq(store.write(store.self, &rec, 1, &e), 0);
     store.free(store.self);
-    free((void *)cfg.path);
     r = (struct doctor_report){0};
     doctor_examine(&r, &s);
     for (int i = 0; i < r.n; i++)
