@@ -338,7 +338,9 @@ async function pairTests(browser, daemon) {
                 await page.emulateMedia({ colorScheme: scheme });
                 await page.setViewportSize({ width, height: 900 });
                 assert.deepEqual(await faint(page), [], `${scheme}, ${width} px`);
-                assert.equal(await page.evaluate(() => document.documentElement.scrollWidth), width);
+                // the charts follow the window a frame later
+                await until(async () => await page.evaluate(() => document.documentElement.scrollWidth) === width,
+                    `a page that is ${width} px wide`);
             }
         const { y, height } = await page.locator('.charts.first').boundingBox();
         assert.ok(y + height <= 900 + 60, `the buffer's chart ends at ${y + height}`); // the open settings take 60
