@@ -44,8 +44,8 @@ WARN += -Werror
 endif
 
 OPT_release := -O2 -g
-# float-cast-overflow is no part of undefined. With a sanitizer gcc sees less: it takes small numbers for any int,
-# and variables for uninitialised that -O2 sees set.
+# float-cast-overflow is no part of undefined. With a sanitizer gcc knows less about values: it warns of texts that
+# could be cut off and of variables that could be uninitialised, where -O2 alone sees that they are not.
 OPT_asan := -O1 -g -fno-omit-frame-pointer -fsanitize=address,undefined,float-cast-overflow \
             -fno-sanitize-recover=all -Wno-format-truncation
 OPT_tsan := -O1 -g -fno-omit-frame-pointer -fsanitize=thread -Wno-maybe-uninitialized

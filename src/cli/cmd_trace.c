@@ -306,10 +306,9 @@ static int convert(int argc, char **argv)
         return opt_usage("trace convert", sessions.data
                                               ? "--from takes the place of FROM: give TO"
                                               : "needs FROM and TO, or --from DATA TO");
-    const char *filter = sessions.profiles.n ? "profile"
-                         : sessions.rtt_ms != recordings_cfg_default().rtt_ms
-                             ? "rtt-ms"
-                             : recordings_option(&sessions);
+    const char *filter = recordings_option(&sessions);
+    if (sessions.profiles.n) filter = "profile";
+    if (sessions.rtt_ms != recordings_cfg_default().rtt_ms) filter = "rtt-ms";
     if (!sessions.data && filter)
         return opt_usage("trace convert", "--%s needs --from DATA", filter);
 

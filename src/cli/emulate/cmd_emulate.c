@@ -352,15 +352,18 @@ static int fetch_weights(char *path, size_t size, struct backend *backend,
     return rc;
 }
 
-/* Of a run that a signal stopped. */
+/* Ends a run that a signal stopped. The weights learned until then are saved, but not scored. */
 static int save_stopped(const struct emulate *o, struct backend *backend, struct err *e)
 {
+    if (!o->save)
+        return err_set(e, ERR_IO, "stopped by a signal; the rows show what was played");
     char path[HOME_PATH];
-    int rc = o->save ? fetch_weights(path, sizeof path, backend, o->grow, o->save, e) : 0;
+    int rc = fetch_weights(path, sizeof path, backend, o->grow, o->save, e);
     if (rc) return rc;
-    return err_set(e, ERR_IO, "stopped by a signal; the rows show what was played%s%s",
-                   o->save ? "; what was learned until then is in " : "",
-                   o->save ? o->save : "");
+    return err_set(e, ERR_IO,
+                   "stopped by a signal; the rows show what was played, %s has the "
+                   "weights of that moment",
+                   o->save);
 }
 
 /* The scale of a profile's QoE, by which it is divided, so that larger weights do not count more. */
@@ -498,7 +501,7 @@ static int play_sequence(struct emulate *o, struct out *rows, struct backend *ba
         rc = play_phase(o, rows, backend, i, &bar, &stopped, e);
     progress_end(&bar);
     if (!rc && o->learn && backend->exams) rc = print_exams(rows, backend, e);
-    if (!rc && stopped) return save_stopped(o, backend, e);
+    if (!rc && stopped) rc = save_stopped(o, backend, e);
     char learned[HOME_PATH];
     if (!rc && o->save)
         rc = fetch_weights(learned, sizeof learned, backend, NULL, o->save, e);

@@ -51,7 +51,7 @@ TEST(a_run_that_fails_writes_nothing)
         dir,
         "emulate --viewers 1000000 --learn --save @/w.safetensors --quiet --json "
         "@/r.json & sleep 2; kill -INT $!; wait $!",
-        OPT_EXIT_FAILED, "what was learned until then is in");
+        OPT_EXIT_FAILED, "has the weights of that moment");
     ck_assert_int_eq(access(tmpdir_path(dir, "w.safetensors"), R_OK), 0);
     is = text_read_file(tmpdir_path(dir, "r.json"), 100000, NULL, &e);
     ck_assert_ptr_nonnull(strstr(is, "\"profile\": \"news\""));
