@@ -227,7 +227,10 @@ async function deathTest(browser, daemon) {
             const still = await page.evaluate(() => document.getElementById('video').currentTime);
             await page.screenshot({ path: path.join(ROOT, 'build/demo-fallback.png') });
 
+            // paused with a full buffer, so chunks remain however long the daemon takes to start
+            await page.evaluate(() => document.getElementById('video').pause());
             await other.start();
+            await page.evaluate(() => { document.getElementById('video').play(); });
             await until(async () => await who(page) === 'abrd', 'the daemon to decide again');
             await played(page);
             const chunks = await chunksOf(page);

@@ -146,14 +146,16 @@ async function deathTest(browser, daemon, kind) {
         const s = await stage(browser, daemon, kind);
         try {
             // a decision that is there before the kill still counts
-            // slow enough that a daemon on a busy machine returns before the end
             await s.begin(kind, 0, 'unlimited', sound, { rate: 2, timeoutMs: PATIENT, server: other.url });
             await s.when(0, a => a.seen.chunk.length >= 4 && a.state.mode === 'abrd', 'four chunks');
             await other.kill();
             const gone = await s.when(0, a => a.state.mode === 'player', 'the player\'s own rules');
             assert.match(gone.state.reason, /does not answer/);
             await s.when(0, a => a.seen.chunk.length >= gone.seen.chunk.length + 2, 'two chunks without the daemon');
+            // paused with a full buffer, so chunks remain however long the daemon takes to start
+            await s.page.evaluate(() => window.stage.runs[0].video.pause());
             await other.start();
+            await s.page.evaluate(() => { window.stage.runs[0].video.play(); });
             await s.when(0, a => a.state.mode === 'abrd', 'the daemon to decide again');
             const at = await s.when(0, over, 'the end');
 
