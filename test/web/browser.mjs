@@ -139,7 +139,7 @@ async function profileTests(browser, daemon) {
     await test('browser: the profile comes from the manifest', async () => {
         const { profile, hinted, qoe, content_id: content, chunks, ladder_kbps: ladder } = await seen({});
         assert.deepEqual([profile, hinted, content, chunks], ['documentary', true, 'demo', CHUNKS]);
-        assert.deepEqual([qoe.utility, qoe.weights], ['points', { quality: 1, switches: 3, stalls: 1, startup: 1 }]);
+        assert.deepEqual([qoe.utility, qoe.weights], ['points', { quality: 1, switches: 3, stalls: 1.5, startup: 1 }]);
         assert.deepEqual(ladder, [300, 750, 1200, 1850, 2850, 4300]);
     });
     await test('browser: the product\'s profiles, what they mean, and the papers\' apart', async () => {

@@ -42,7 +42,7 @@ const paper = ([quality, fall, stall], utility = 'linear') => ({
 /** The built-in profiles: those of the product, then those of the papers. */
 export const PROFILES = new Map(Object.entries({
     standard: product(),
-    documentary: product(1, 3, 1, 1),
+    documentary: product(1, 3, 1.5, 1),
     live: product(1, 1, 2, 1),
     news: product(1.5, 0.5, 1, 2),
     sports: product(1.25, 0.5, 1.5, 1),

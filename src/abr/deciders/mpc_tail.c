@@ -11,7 +11,7 @@ enum { WINDOW = 5 };
 static const struct mpc_tail_cfg SETS[QOE_PROFILES] = {
     /* product */
     {0.65, 2, 2},
-    {0.8, 2, 10},
+    {0.65, 2, 5},
     {0.5, 3, 0},
     {0.65, 3, 0},
     {0.5, 2, 0},

@@ -12,7 +12,7 @@ static const double EPSILON = 0.05, DT0_S = 4;
 static const struct soda_cfg SETS[QOE_PROFILES] = {
     /* product */
     {0.7, 1, 5},
-    {0.3, 1, 20},
+    {0.5, 1, 20},
     {0.85, 3, 2},
     {0.5, 3, 5},
     {0.5, 10, 5},

@@ -35,7 +35,7 @@
 
 const struct qoe_profile qoe_profiles[QOE_PROFILES] = {
     {"standard", "what people scored on average", PRODUCT(1, 1, 1, 1)},
-    {"documentary", "a calm picture that rarely changes", PRODUCT(1, 3, 1, 1)},
+    {"documentary", "a calm picture that rarely changes", PRODUCT(1, 3, 1.5, 1)},
     {"live", "no interruptions", PRODUCT(1, 1, 2, 1)},
     {"news", "a sharp picture soon", PRODUCT(1.5, .5, 1, 2)},
     {"sports", "no interruptions, sharp, changes do not matter",

@@ -283,7 +283,7 @@ TEST(profiles_of_the_product_come_first)
     static const struct {
         const char *name;
         double weight[QOE_WEIGHTS];
-    } want[] = {{"standard", {1, 1, 1, 1}},     {"documentary", {1, 3, 1, 1}},
+    } want[] = {{"standard", {1, 1, 1, 1}},     {"documentary", {1, 3, 1.5, 1}},
                 {"live", {1, 1, 2, 1}},         {"news", {1.5, .5, 1, 2}},
                 {"sports", {1.25, .5, 1.5, 1}}, {"lecture", {1.5, 1, 1, .5}}};
     ck_assert_int_eq(sizeof want / sizeof *want, QOE_PRODUCT);

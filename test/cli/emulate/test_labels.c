@@ -276,7 +276,7 @@ TEST(a_state_file_brings_no_merge_that_fails)
     f.optional.hintless.exam_links = 0;
     start(HINTLESS_MERGE);
     struct figures before = viewers_get();
-    lie(0, "live");
+    lie(0, "news");
     struct hintless_stats bad = stats();
     service_drain(f.service, NULL);
     served_kill(&f);

@@ -141,12 +141,13 @@ static void live(int slots)
 
 TEST(who_saw_nobody_chooses_as_who_did)
 {
-    live(30);
+    enum { SLOTS = 60 };
+    live(SLOTS);
     struct hintless_stats x = of(&a), y = of(&b);
-    ck_assert_uint_eq(x.slots - x.empty_slots, 30);
+    ck_assert_uint_eq(x.slots - x.empty_slots, SLOTS);
     ck_assert_uint_eq(y.empty_slots, y.slots);
-    ck_assert_uint_eq(x.given, 30);
-    ck_assert_uint_eq(y.heard, 30);
+    ck_assert_uint_eq(x.given, SLOTS);
+    ck_assert_uint_eq(y.heard, SLOTS);
     ck_assert_uint_eq(x.heard + y.given + x.missed + y.missed, 0);
     ck_assert_int_eq(x.pending + y.pending, 0);
     ck_assert_int_eq(y.makers, 1);
@@ -165,7 +166,7 @@ TEST(who_saw_nobody_chooses_as_who_did)
     ck_assert_int_eq(turn(&c), 0);
     now += SLOT_S + 1;
     end_slot(&c);
-    ck_assert_uint_eq(of(&c).heard, 30);
+    ck_assert_uint_eq(of(&c).heard, SLOTS);
     for (int k = 0; k < 3; k++)
         ck_assert_double_eq(of(&c).weight[k], y.weight[k]);
     stop(&c);

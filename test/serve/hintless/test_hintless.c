@@ -9,7 +9,7 @@
 static struct qoe mean_of(const double p[6])
 {
     static const double unit[4] = {.8469, 1.061, 28.7959, 28.7959 / 4};
-    static const double of[6][4] = {{1, 1, 1, 1},    {1, 3, 1, 1},       {1, 1, 2, 1},
+    static const double of[6][4] = {{1, 1, 1, 1},    {1, 3, 1.5, 1},     {1, 1, 2, 1},
                                     {1.5, .5, 1, 2}, {1.25, .5, 1.5, 1}, {1.5, 1, 1, .5}};
     double mu[4] = {0}, sums = 0;
     for (int v = 0; v < 6; v++) {

@@ -228,12 +228,12 @@ TEST(named_weights_are_relative_to_standard)
     ck_assert(qoe_same_weights(&profile.qoe, qoe_standard()));
 
     ck_assert_int_eq(parse_open("{\"ladder_kbps\":[300,750],\"chunk_s\":4,\"weights\":"
-                                "{\"switches\":3}}"),
+                                "{\"switches\":3,\"stalls\":1.5}}"),
                      0);
     ck_assert(in.has_mu && qoe_same_weights(&in.qoe, &qoe_find("documentary")->qoe));
     ck_assert_int_eq(
         parse_decide("{\"ladder_kbps\":[300,750],\"chunk_s\":4,\"buffer_s\":1,"
-                     "\"weights\":{\"switches\":3}}"),
+                     "\"weights\":{\"switches\":3,\"stalls\":1.5}}"),
         0);
     ck_assert(decided.has_mu && decided.view.qoe.utility == QOE_POINTS &&
               qoe_same_weights(&decided.view.qoe, &qoe_find("documentary")->qoe));
