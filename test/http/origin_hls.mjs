@@ -266,11 +266,13 @@ await test('a player of our own reports its sound', async () => {
     const report = { chunk: 1, level: 1, bytes: 375000, download_s: 2, rebuffer_s: 0, other_bytes: 64000, other_kbps: 128 };
     assert.equal((await d.call('POST', `/v1/sessions/${id}/rewards`, report)).status, 200);
     assert.equal((await d.call('GET', `/v1/sessions/${id}`)).json.steps[1].bytes, 407000);
-    // a link that carries the sound and little else
-    const decide = other_kbps => d.call('POST', '/v1/decide', { ladder_kbps: [300, 750, 1200], chunk_s: 4, buffer_s: 8, last_level: 0,
+    // a link that carries the sound and little else, decided by the shipped policy
+    const shipped = await new Daemon(['--port', '0', '--learn', 'off']).ready;
+    const decide = other_kbps => shipped.call('POST', '/v1/decide', { ladder_kbps: [300, 750, 1200], chunk_s: 4, buffer_s: 8, last_level: 0,
         throughput_kbps: [1500, 1500, 1500, 1500, 1500], download_s: [1, 1, 1, 1, 1], profile: 'live', other_kbps });
     assert.ok((await decide(1300)).json.level < (await decide(0)).json.level);
     assert.deepEqual([(await decide(-1)).status, (await decide(-1)).json.field], [400, 'other_kbps']);
+    await shipped.stop();
 });
 
 await test("the player's own cap is part of the question", async () => {

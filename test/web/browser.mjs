@@ -214,7 +214,7 @@ async function deathTest(browser, daemon) {
         const other = await new Daemon({ 'allow-origin': daemon.url }).start();
         try {
             const { page, urls, errors, abandoned } = await open(browser, daemon,
-                { link: 'unlimited', rate: 6, server: other.url, timeout: 5000 });
+                { link: 'unlimited', rate: 3, server: other.url, timeout: 5000 });
             await until(async () => await arrived(page) >= 8, 'eight chunks');
             assert.equal(await who(page), 'abrd');
 
@@ -225,10 +225,10 @@ async function deathTest(browser, daemon) {
             assert.match(await page.textContent('#who-why'), /does not answer/);
             await until(async () => await arrived(page) >= from + 4, 'four chunks without the daemon');
             const still = await page.evaluate(() => document.getElementById('video').currentTime);
-            await page.screenshot({ path: path.join(ROOT, 'build/demo-fallback.png') });
 
             // paused with a full buffer, so chunks remain however long the daemon takes to start
             await page.evaluate(() => document.getElementById('video').pause());
+            await page.screenshot({ path: path.join(ROOT, 'build/demo-fallback.png') });
             await other.start();
             await page.evaluate(() => { document.getElementById('video').play(); });
             await until(async () => await who(page) === 'abrd', 'the daemon to decide again');
