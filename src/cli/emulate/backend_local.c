@@ -1,12 +1,16 @@
 #include "cli/emulate/backend.h"
 
+#include "base/rng.h"
+
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 struct local {
     struct service *service;
     struct service_worker *worker;
     double now_s;
+    struct rng ids;
     struct backend_exams exams;
     uint64_t version; /* last one seen */
 };
@@ -17,6 +21,20 @@ static const double EPOCH_S = 1.6e9;
 static double local_clock(void *ctx)
 {
     return ((const struct local *)ctx)->now_s;
+}
+
+/* The learner keeps sessions back by their id (serve/learner/forecaster.h). So a run is repeated only if ids
+ * follow from the seed. No client of this service could guess one. */
+static int local_ids(void *ctx, void *out, size_t n, struct err *e)
+{
+    struct local *d = ctx;
+    (void)e;
+    for (size_t at = 0; at < n; at += sizeof(uint64_t)) {
+        uint64_t next = rng_u64(&d->ids);
+        size_t left = n - at;
+        memcpy((uint8_t *)out + at, &next, left < sizeof next ? left : sizeof next);
+    }
+    return 0;
 }
 
 static int local_open(void *self, struct session_opened *out,
@@ -116,6 +134,8 @@ int backend_local(struct backend *out, const struct service_cfg *cfg, struct err
     struct service_cfg c = *cfg;
     c.clock = local_clock;
     c.clock_ctx = d;
+    rng_init(&d->ids, c.seed, 0x696473);
+    c.parts.entropy = (struct entropy){local_ids, d};
     struct err why = {0};
     d->service = service_new(&c, &why);
     if (d->service) d->worker = service_worker_new(d->service, &why);

@@ -164,6 +164,30 @@ TEST(learning_publishes_and_is_scored)
                       OPT_EXIT_DONE, "learned.safetensors");
 }
 
+/* What is learned, the correction of the forecast too. */
+TEST(a_seed_repeats_what_is_learned)
+{
+    const char *dir = tmpdir_new();
+    char *saved[2];
+    size_t n[2];
+    for (int i = 0; i < 2; i++) {
+        program_expect_in(
+            dir,
+            "emulate --kind volatile-low --links 50 --viewers 180 --learn --explore 1 "
+            "--seed 3 --save @/learned.safetensors --quiet",
+            OPT_EXIT_DONE, "exam scores");
+        saved[i] =
+            text_read_file(tmpdir_path(dir, "learned.safetensors"), 1 << 24, &n[i], NULL);
+        ck_assert_ptr_nonnull(saved[i]);
+    }
+    program_expect_in(dir, "policy show @/learned.safetensors", OPT_EXIT_DONE,
+                      "corrected");
+    ck_assert_uint_eq(n[0], n[1]);
+    ck_assert_mem_eq(saved[0], saved[1], n[0]);
+    free(saved[0]);
+    free(saved[1]);
+}
+
 /* The rows of the older profiles, with the crc of all their levels. */
 static void older_rows(char *out, size_t n, const char *args)
 {
@@ -289,5 +313,6 @@ SUITE_WITHIN(cli_emulate_cmd_emulate, 120, bad_requests_say_what_to_do,
              a_row_for_every_profile, a_profile_without_a_viewer_has_no_figures,
              rows_say_what_viewers_saw,
              the_order_of_viewers_changes_nothing_without_learning,
-             learning_publishes_and_is_scored, older_profiles_do_not_notice_growth,
-             a_added_profile_learns_and_is_scored, what_viewers_saw_is_a_page);
+             learning_publishes_and_is_scored, a_seed_repeats_what_is_learned,
+             older_profiles_do_not_notice_growth, a_added_profile_learns_and_is_scored,
+             what_viewers_saw_is_a_page);
