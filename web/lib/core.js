@@ -53,7 +53,6 @@ import { StallClock } from './stall.js';
 
 /** Default of the option `bufferS`: the length that the policy was trained with. */
 const BUFFER_S = 60;
-const LINK_MOST = 64, HISTORY = 8; // downloads: most of a request, and those that a decision reads
 
 export const later = (ms, value) => new Promise(resolve => setTimeout(resolve, ms, value));
 export const now = () => performance.now() / 1000;
@@ -407,11 +406,12 @@ export class Core {
         const { other_kbps, bytes: all } = this.#beside(chunk), heard = all - this.#soundBefore;
         if (heard >= 0) outcome.other_bytes = heard;
         const known = this.#unsent = level < 0 ? null : outcome;
-        if (bytes) this.#link = [...this.#link, heard >= 0 ? { ...outcome, other_kbps } : outcome].slice(-LINK_MOST);
+        // no more than POST /v1/decide takes
+        if (bytes) this.#link = [...this.#link, heard >= 0 ? { ...outcome, other_kbps } : outcome].slice(-64);
         if (known) {
             this.#seen.stalledS += start_s >= 0 ? 0 : outcome.rebuffer_s; // the start is no stall
             this.#seen.playedS += this.#track.chunkS;
-            this.#history = [...this.#history, known].slice(-HISTORY);
+            this.#history = [...this.#history, known].slice(-8); // the daemon uses as many
         }
 
         const { chunks } = this.#track;
@@ -618,7 +618,7 @@ export class Core {
                 // a source that has had chunks: another period, another ladder, or the daemon has lost the session;
                 // but the wait for its first chunk is a start, which `last` still reports
                 ...(this.#start && last !== this.#start && { continues: true, buffer_s }),
-                ...linkOf(this.#link.slice(0, last ? -1 : LINK_MOST)), // that of `last` is sent with it
+                ...linkOf(this.#link.slice(0, last ? -1 : 64)), // that of `last` is sent with it
             }, signal);
         } catch (e) {
             if (this.#leavesOut(e)) return this.#open(signal, buffer_s, last);
