@@ -23,8 +23,8 @@ static double local_clock(void *ctx)
     return ((const struct local *)ctx)->now_s;
 }
 
-/* The learner keeps sessions back by their id (serve/learner/forecaster.h). So a run is repeated only if ids
- * follow from the seed. No client of this service could guess one. */
+/* The learner keeps sessions back by their id (serve/learner/forecaster.h), so a run is repeated only if ids
+ * follow from the seed. This service has no clients from which an id must be hidden. */
 static int local_ids(void *ctx, void *out, size_t n, struct err *e)
 {
     struct local *d = ctx;

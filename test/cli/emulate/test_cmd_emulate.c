@@ -164,7 +164,7 @@ TEST(learning_publishes_and_is_scored)
                       OPT_EXIT_DONE, "learned.safetensors");
 }
 
-/* What is learned, the correction of the forecast too. */
+/* The saved weights are the same to the byte, with a correction of the forecast among them. */
 TEST(a_seed_repeats_what_is_learned)
 {
     const char *dir = tmpdir_new();
