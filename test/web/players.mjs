@@ -128,8 +128,9 @@ async function pendingTest(browser, daemon, kind) {
             assert.deepEqual(numbers(6), asked.slice(0, 6));
             assert.ok(!asked.some(n => n > 6 && n < 10), `skipped chunks were fetched: ${asked}`);
             assert.ok(asked.includes(14));
-            // what was under way at the seek, and the first chunk there, may be the player's; no other
-            assert.ok(after.slice(1).every(r => r.by === 'abrd'), JSON.stringify(at.seen.request));
+            // what was under way at the seek, and the first chunk there, may be the player's; no other.
+            // The player's own rules may give that chunk up and fetch it again at another level.
+            assert.ok(after.filter(r => r.chunk !== after[0].chunk).every(r => r.by === 'abrd'), JSON.stringify(at.seen.request));
             assert.deepEqual(s.errors, []);
         } finally {
             await s.close();
