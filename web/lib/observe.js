@@ -19,8 +19,8 @@ const FULL = 128, WEIGHTS = 10, UTILITY = 13, LAST = 28, THROUGHPUT = 40, DOWNLO
 const PLAN = 208, PLAN_LEVEL = 136, PER_PLAN_LEVEL = 6, LIMIT_S = 60;
 // quantiles of the forecast whose plans are shown
 const SHOWN = [1, 4, 6, 8];
-/** A level's worth on average counts mean / FAST_KBPS times on a fast link, at most FAST_MOST (feat.h). */
-const FAST_KBPS = 3000, FAST_MOST = 4;
+/** How many times a level's worth on average counts, on a fast link and with long chunks (feat.h). */
+const FAST_KBPS = 3000, LONG_S = 4, PLAN_MOST = 4;
 
 const f = Math.fround;
 const clip = (x, low, high) => (x < low ? low : x > high ? high : x);
@@ -170,13 +170,13 @@ function observePlan(view) {
     session[5] = quarterLog(later[later.length >> 1] * perTop);
     session[6] = quarterLog(later[SHOWN[0]] * perTop);
     const plan = planOf(view, forecast), unit = 1 / linkScale(view, mean);
-    const fast = clip(mean * (1 / FAST_KBPS), 1, FAST_MOST);
+    const counts = Math.max(mean * (1 / FAST_KBPS), view.chunkS / LONG_S);
     const worth = (values, i, per) => {
         const most = Math.max(...values);
         values.forEach((v, k) => put(k, 1 + i, f(1 - f(2 * squash((most - v) * per, 1)))));
     };
     SHOWN.forEach((quantile, i) => worth(plan.values[quantile], i, unit));
-    worth(plan.mean, SHOWN.length, unit * fast);
+    worth(plan.mean, SHOWN.length, unit * clip(counts, 1, PLAN_MOST));
     return o;
 }
 

@@ -4,39 +4,42 @@
  * @module abrd/window
  */
 
+import { forecastOf } from './forecast.js';
+import { planOf } from './plan.js';
+
 /** Most levels of an observation, and actions of a policy. */
 export const SEEN = 12;
 
-const REACH = 1.5, CHUNKS = 5;
+const STEPS = 5;
 
-/** The harmonic mean of the last throughputs, summed in the daemon's order. */
-function usual(rates) {
-    const recent = rates.slice(-CHUNKS);
-    return recent.length / recent.reduce((sum, rate) => sum + 1 / Math.max(rate, 1e-3), 0);
+/** The view of some levels, which ascend. */
+function pick(view, levels) {
+    const of = list => levels.map(k => list[k]);
+    return { ...view, ladder: of(view.ladder), bytes: of(view.bytes), points: of(view.points), last: levels.indexOf(view.last) };
 }
 
-/** The highest level that is seen. */
-function topOf({ ladder, rates, chunk, chunks, chunkS, bufferS, last }) {
-    const most = ladder.length - 1;
-    if (!rates.length) return most;
-    const reach = usual(rates) * (REACH + (chunks ? bufferS / ((chunks - chunk) * chunkS) : 0));
-    let top = 0;
-    while (top < most && ladder[top + 1] <= reach) top++;
-    return Math.min(Math.max(top + 1, SEEN - 1, last + 1), most);
+/** Where the best level is about. */
+function middleOf(view, forecast) {
+    const most = view.ladder.length - 1, some = new Set(view.last < 0 ? [] : [view.last]);
+    for (let i = 0; i <= STEPS; i++) some.add(Math.floor((i * most + (STEPS >> 1)) / STEPS));
+    const levels = ascending(some), { mean } = planOf(pick(view, levels), forecast);
+    return levels[mean.indexOf(Math.max(...mean))];
 }
 
-/**
- * @param {import('./view.js').View} view
- * @param {boolean[]} there whether each level is offered
- * @returns {{levels: number[], view: import('./view.js').View}} the levels, ascending, and the view of them
- */
-export function windowOf(view, there) {
-    const { ladder, last } = view, levels = ladder.map((_, k) => k);
-    if (ladder.length <= SEEN) return { levels, view };
-    const low = there.indexOf(true), high = there.lastIndexOf(true), top = Math.max(topOf(view), low);
-    const kept = new Set([0, low, high, top]);
-    if (last >= 0) [last - 1, last, last + 1].forEach(k => kept.add(k));
-    levels.length = top + 1;
+const ascending = levels => [...levels].sort((a, b) => a - b);
+
+/** The levels that are kept, and those next to the middle. */
+function near(kept, middle, count) {
+    const levels = new Set(kept);
+    for (let d = 0; levels.size < SEEN; d++)
+        for (const k of [middle - d, middle + d])
+            if (k >= 0 && k < count && levels.size < SEEN) levels.add(k);
+    return ascending(levels);
+}
+
+/** About equal steps of log bitrate. */
+function thinned(kept, ladder) {
+    const levels = [...ladder.keys()];
     while (levels.length > SEEN) {
         let spare = 0, least = Infinity;
         for (let i = 1; i < levels.length - 1; i++) {
@@ -45,9 +48,19 @@ export function windowOf(view, there) {
         }
         levels.splice(spare, 1);
     }
-    const pick = list => levels.map(k => list[k]);
-    return {
-        levels,
-        view: { ...view, ladder: pick(ladder), bytes: pick(view.bytes), points: pick(view.points), last: levels.indexOf(last) },
-    };
+    return levels;
+}
+
+/**
+ * @param {import('./view.js').View} view
+ * @param {boolean[]} there whether each level is offered
+ * @returns {{levels: number[], view: import('./view.js').View}} the levels, ascending, and the view of them
+ */
+export function windowOf(view, there) {
+    const { ladder, last } = view;
+    if (ladder.length <= SEEN) return { levels: [...ladder.keys()], view };
+    const kept = new Set([0, there.indexOf(true)]), forecast = forecastOf(view);
+    if (last >= 0) [last - 1, last, last + 1].filter(k => k in ladder).forEach(k => kept.add(k));
+    const levels = forecast ? near(kept, middleOf(view, forecast), ladder.length) : thinned(kept, ladder);
+    return { levels, view: pick(view, levels) };
 }

@@ -1,99 +1,32 @@
 #include "abr/deciders/window.h"
 
-#include "abr/deciders/simple.h"
+#include "abr/deciders/plan.h"
 
 #include <assert.h>
 #include <math.h>
-#include <stdbool.h>
 
-enum { CHUNKS = 5 }; /* of the throughput */
+enum { STEPS = 5 }; /* of the first plan */
 
-static int window_highest(uint32_t levels)
+static uint32_t window_bit(int level)
 {
-    int k = VIEW_LEVELS - 1;
-    while (k > 0 && !(levels >> k & 1))
-        k--;
-    return k;
+    return UINT32_C(1) << level;
 }
 
-static int window_lowest(uint32_t levels)
+/* The levels that are always seen, as bits. At most 5. */
+static uint32_t window_kept(const struct view *v, uint32_t offered)
 {
-    int k = 0;
-    while (k < VIEW_LEVELS - 1 && !(levels >> k & 1))
-        k++;
-    return k;
-}
-
-static int window_top(const struct view *v)
-{
-    int most = v->levels - 1, top = 0;
-    double kbps = simple_harmonic_kbps(v, v->n_history, CHUNKS);
-    if (!(kbps > 0)) return most;
-    double left_s = (v->chunks - v->chunk) * v->chunk_s;
-    double reach_kbps = kbps * (WINDOW_REACH + (v->chunks ? v->buffer_s / left_s : 0));
-    while (top < most && v->ladder_kbps[top + 1] <= reach_kbps)
-        top++;
-    top++;
-    if (top < FEAT_LEVELS - 1) top = FEAT_LEVELS - 1;
-    if (top <= v->last_level) top = v->last_level + 1;
-    return top < most ? top : most;
-}
-
-/* The listed levels, as bits. */
-static uint32_t window_kept(const struct view *v, int top, uint32_t offered)
-{
-    uint32_t kept = UINT32_C(1) | UINT32_C(1) << top;
+    uint32_t kept = window_bit(0) | (offered & -offered);
     for (int k = v->last_level - 1; v->last_level >= 0 && k <= v->last_level + 1; k++)
-        if (k >= 0 && k <= top) kept |= UINT32_C(1) << k;
-    int high = window_highest(offered);
-    kept |= UINT32_C(1) << window_lowest(offered);
-    if (high <= top) kept |= UINT32_C(1) << high;
+        if (k >= 0 && k < v->levels) kept |= window_bit(k);
     return kept;
 }
 
-/* The place of the level to remove. level (n) ascends. */
-static int window_spare(const uint8_t *level, int n, uint32_t kept,
-                        const double *ladder_kbps)
+static void window_take(struct window *w, const struct view *v, uint32_t levels)
 {
-    int spare = -1;
-    double least = INFINITY;
-    for (int i = 1; i < n - 1; i++) {
-        if (kept >> level[i] & 1) continue;
-        double ratio = ladder_kbps[level[i + 1]] / ladder_kbps[level[i - 1]];
-        if (ratio < least) {
-            least = ratio;
-            spare = i;
-        }
-    }
-    assert(spare > 0); /* at most 7 levels are kept */
-    return spare;
-}
-
-static void window_choose(struct window *w, const struct view *v, uint32_t offered)
-{
-    uint8_t level[VIEW_LEVELS];
-    int top = window_top(v), low = window_lowest(offered), n = 0;
-    if (low > top) top = low;
-    uint32_t kept = window_kept(v, top, offered);
-    for (; n <= top; n++)
-        level[n] = (uint8_t)n;
-    while (n > FEAT_LEVELS) {
-        int spare = window_spare(level, n, kept, v->ladder_kbps);
-        n--;
-        for (int i = spare; i < n; i++)
-            level[i] = level[i + 1];
-    }
-    w->n = n;
-    for (int i = 0; i < n; i++)
-        w->level[i] = level[i];
-}
-
-const struct view *window_see(struct window *w, const struct view *v, uint32_t offered)
-{
-    w->n = 0;
-    if (v->levels <= FEAT_LEVELS) return v;
-    window_choose(w, v, offered);
     struct view *seen = &w->view;
+    w->n = 0;
+    for (int k = 0; k < v->levels; k++)
+        if (levels & window_bit(k)) w->level[w->n++] = (uint8_t)k;
     *seen = *v;
     seen->levels = w->n;
     for (int i = 0; i < w->n; i++) {
@@ -103,7 +36,77 @@ const struct view *window_see(struct window *w, const struct view *v, uint32_t o
         seen->points[i] = v->points[k];
     }
     seen->last_level = window_place(w, v->last_level);
+}
+
+/* Where the best level is about; -1: nothing was measured. Uses w. */
+static int window_middle(struct window *w, const struct view *v)
+{
+    static const struct plan_cfg cfg = PLAN_DEFAULT;
+    struct forecast f = forecast_of(v);
+    if (!(f.mean_kbps > 0)) return -1;
+    uint32_t some = v->last_level < 0 ? 0 : window_bit(v->last_level);
+    for (int i = 0; i <= STEPS; i++)
+        some |= window_bit((i * (v->levels - 1) + STEPS / 2) / STEPS);
+    window_take(w, v, some);
+    struct plan plan;
+    plan_values(&plan, &cfg, &w->view, &f);
+    int best = 0;
+    for (int i = 1; i < w->n; i++)
+        if (plan.mean[i] > plan.mean[best]) best = i;
+    return w->level[best];
+}
+
+/* The levels next to the middle. */
+static uint32_t window_near(uint32_t kept, int middle, int levels)
+{
+    uint32_t seen = kept;
+    for (int d = 0; __builtin_popcount(seen) < FEAT_LEVELS; d++) {
+        if (middle >= d) seen |= window_bit(middle - d);
+        if (middle + d < levels && __builtin_popcount(seen) < FEAT_LEVELS)
+            seen |= window_bit(middle + d);
+    }
     return seen;
+}
+
+/* The level to remove among those of `seen`. */
+static int window_spare(uint32_t seen, uint32_t kept, const struct view *v)
+{
+    int spare = -1, before = -1, at = -1;
+    double least = INFINITY;
+    for (int next = 0; next < v->levels; next++) {
+        if (!(seen & window_bit(next))) continue;
+        if (before >= 0 && !(kept & window_bit(at))) {
+            double ratio = v->ladder_kbps[next] / v->ladder_kbps[before];
+            if (ratio < least) {
+                least = ratio;
+                spare = at;
+            }
+        }
+        before = at;
+        at = next;
+    }
+    assert(spare > 0);
+    return spare;
+}
+
+/* About equal steps of log bitrate. */
+static uint32_t window_thin(uint32_t kept, const struct view *v)
+{
+    uint32_t seen = feat_mask(v);
+    while (__builtin_popcount(seen) > FEAT_LEVELS)
+        seen &= ~window_bit(window_spare(seen, kept, v));
+    return seen;
+}
+
+const struct view *window_see(struct window *w, const struct view *v, uint32_t offered)
+{
+    w->n = 0;
+    if (v->levels <= FEAT_LEVELS) return v;
+    uint32_t kept = window_kept(v, offered);
+    int middle = window_middle(w, v);
+    window_take(w, v,
+                middle < 0 ? window_thin(kept, v) : window_near(kept, middle, v->levels));
+    return &w->view;
 }
 
 uint32_t window_mask(const struct window *w, uint32_t levels)
@@ -119,7 +122,7 @@ uint32_t window_levels(const struct window *w)
 {
     uint32_t levels = 0;
     for (int i = 0; i < w->n; i++)
-        levels |= UINT32_C(1) << w->level[i];
+        levels |= window_bit(w->level[i]);
     return levels;
 }
 

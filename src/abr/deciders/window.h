@@ -5,26 +5,19 @@
  *
  *   0                 the level that is left when the link fails
  *   L - 1, L, L + 1   the last level, so that switches cost what they cost, and its neighbours
- *   the lowest and the highest offered level (guard.h), the latter if it is not above level `top`
- *   top               the highest level in reach of the link
+ *   the lowest offered level
  *
- *   top = max(FEAT_LEVELS - 1, L + 1, 1 + the highest k with R_k <= m (WINDOW_REACH + B / T)),
- *   but not above the top of the ladder
+ * The others are those next to the best level. To find it, a plan (plan.h) weighs the last level and six
+ * that are spread evenly over the ladder, level round(i (levels - 1) / 5) for i = 0 .. 5. The one that is
+ * worth most on average is the middle M, the lowest of equal ones. Then M, M - 1, M + 1, M - 2 .. are added
+ * until there are FEAT_LEVELS. A plan over all levels chooses no better on training links, and takes three
+ * times as long with 32 levels.
  *
- * R_k bitrate [kbit/s], m harmonic mean of the last 5 throughputs, B media in the buffer [s], T media
- * from this chunk to the video's end [s], without limit for a live stream. B / T is what the buffer adds
- * to the link until then. Without a measurement top is the top of the ladder. Levels above top are not
- * seen: a policy reads everything relative to the top rate, and in training the top rate was seldom far
- * above the link. WINDOW_REACH was chosen on the training part of the bundled traces, with ladders of 20
- * and 32 levels up to 4, 12 and 40 Mbit/s. From 1 to 2 the mean QoE of the six profiles differs by at
- * most 0.4 %; with 3 it is up to 0.7 % lower. With 1.5 it is 0.5 % (4 Mbit/s) to 1.8 % (40 Mbit/s)
- * above that of the same 20 levels thinned to 12.
- *
- * Levels 0 .. top are candidates, at least FEAT_LEVELS. Of them levels that are not listed above are
+ * If nothing was measured, the top of the ladder is seen, too. Then levels that are not listed above are
  * removed one by one until FEAT_LEVELS are left: the one whose neighbours have the smallest ratio
- * R_next / R_previous, the lowest of equal ones. That leaves about equal steps of log bitrate. It needs
- * divisions and comparisons only, so C and the page (web/lib/window.js) choose the same levels to the
- * bit.
+ * R_next / R_previous of bitrates, the lowest of equal ones. That leaves about equal steps of log bitrate.
+ *
+ * The page (web/lib/window.js) chooses the same levels, unless two are worth the same but for rounding.
  *
  * Guard, first level, abandon and the classical rules work on the whole ladder. A window is a function
  * of the view and of the offered levels, so that a learner's replay gives the same one.
@@ -34,8 +27,6 @@
 #define ABR_WINDOW_H
 
 #include "abr/emulator/feat.h"
-
-#define WINDOW_REACH 1.5
 
 struct window {
     int n; /* 0: the ladder has at most FEAT_LEVELS levels, all are seen; else FEAT_LEVELS */

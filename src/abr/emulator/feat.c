@@ -474,8 +474,10 @@ static void observe_plan(float *o, const struct view *v)
     double unit = 1.0 / feat_link_scale(v, f.mean_kbps);
     for (int i = 0; i < PLANS; i++)
         observe_worth(level + 1 + i, v, plan.value[SHOWN[i]], unit);
-    double fast = clip(f.mean_kbps * (1 / FEAT_FAST_KBPS), 1.0, FEAT_FAST_MOST);
-    observe_worth(level + 1 + PLANS, v, plan.mean, unit * fast);
+    double counts =
+        feat_larger(f.mean_kbps * (1 / FEAT_FAST_KBPS), v->chunk_s / FEAT_LONG_S);
+    observe_worth(level + 1 + PLANS, v, plan.mean,
+                  unit * clip(counts, 1.0, FEAT_PLAN_MOST));
 }
 
 /* FEAT_BLIND: zeros for what shows the viewer's weights. */

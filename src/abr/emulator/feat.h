@@ -37,9 +37,11 @@
  *          forecast, forecasts of later chunks (middle and low), number of levels
  *  136 72  per level k: quality, then how much less than the best level it is worth in plan.h, under
  *          quantiles 1, 4, 6 and 8 of the forecast and on average: 1 the best, -1 much worse. The unit is
- *          what the link carries (feat_link_scale). 0 when nothing was measured. On a fast link of m kbit/s a
- *          level's worth on average counts min(FEAT_FAST_MOST, max(1, m / FEAT_FAST_KBPS)) times, and so it
- *          does in the policy's prior: on fast training links the plan alone was better
+ *          what the link carries (feat_link_scale). 0 when nothing was measured. On a link of m kbit/s, with
+ *          chunks of d seconds, a level's worth on average counts
+ *            min(FEAT_PLAN_MOST, max(1, m / FEAT_FAST_KBPS, d / FEAT_LONG_S))
+ *          times, and so it does in the policy's prior: on fast training links and with long chunks the plan
+ *          alone was better
  *
  * Threads: pure functions. */
 #ifndef ABR_FEAT_H
@@ -58,7 +60,8 @@ enum feat_layout { FEAT_FULL, FEAT_PAPER, FEAT_BLIND, FEAT_PAPER_HINT, FEAT_PLAN
 #define FEAT_LIMIT_S 60.0
 #define FEAT_PLAN_DIM 208
 #define FEAT_FAST_KBPS 3000.0
-#define FEAT_FAST_MOST 4.0
+#define FEAT_LONG_S 4.0
+#define FEAT_PLAN_MOST 4.0
 #define FEAT_DIM_MAX FEAT_PLAN_DIM
 /* entry of FEAT_PLAN: worth of level 0 on average, and entries from level to level */
 #define FEAT_WORTH (FEAT_FULL_DIM + 8 + 5)

@@ -46,42 +46,49 @@ TEST(a_short_ladder_is_seen_whole)
     }
 }
 
-/* The link reaches 1.5 * 800, level 11; the next one is the top. Of 13 candidates one goes: level i has
- * neighbours of ratio (i + 2) / i, the least is that of 11. */
-TEST(by_hand)
+/* The plan weighs levels 0, 4, 8, 11, 15, 19 and the last one. */
+TEST(next_to_the_best)
 {
     struct view v = linear(20);
     uint32_t all = feat_mask(&v);
     ck_assert_uint_eq(all, 0xfffff);
-    ck_assert_uint_eq(levels_of(&v, all), 0x17ff);
-    /* without level 11, the highest that is offered: 10 goes */
-    ck_assert_uint_eq(levels_of(&v, 0xfff), 0x1bff);
-    /* the last level and its neighbours stay: 8 goes */
-    v.last_level = 10;
-    ck_assert_uint_eq(levels_of(&v, all), 0x1eff);
-    /* the last level is above all that the link reaches: 15 to 17 stay; 14, 12, 10, 8, 6 and 13 go, where
-     * 6 and 13 have equal ratios of 4/3 */
-    v.last_level = 16;
-    ck_assert_uint_eq(levels_of(&v, all), 0x38abf);
-    /* before a video's last chunk the buffer adds 20 s to 4: 6.5 * 800 */
-    v = linear(20);
-    v.chunks = 10;
-    v.chunk = 9;
-    ck_assert_uint_eq(levels_of(&v, all) >> 19, 1);
-    v.chunk =
-        0; /* at its beginning half of the link's throughput: level 15, 16 is the top */
-    ck_assert_uint_eq(levels_of(&v, all) >> 16, 1);
-    /* nothing was measured: the whole ladder, thinned */
-    v.n_history = 0;
-    v.last_level = -1;
-    ck_assert_uint_eq(levels_of(&v, all) >> 19, 1);
-    /* only the first level is offered (guard.h) */
-    ck_assert_uint_eq(levels_of(&v, 1u << 13) >> 13 & 1, 1);
+    /* stalls and changes cost nothing: the highest, beside 0 and 4 to 6 */
+    v.qoe = (struct qoe){.mu_quality = 1, .utility = QOE_POINTS};
+    ck_assert_uint_eq(levels_of(&v, all), 0xff071);
+    v.last_level = 19;
+    ck_assert_uint_eq(levels_of(&v, all), 0xffe01);
+    /* the lowest offered level stays */
+    ck_assert_uint_eq(levels_of(&v, 0x18), 0xffc09);
+    /* of levels that are worth the same the lowest is the middle */
+    v.qoe.mu_quality = 0;
+    v.last_level = 5;
+    ck_assert_uint_eq(levels_of(&v, all), 0xfff);
+    /* no level but 11 is worth anything: 7 to 14, beside 0 and 4 to 6 */
+    v.qoe.mu_quality = 1;
+    for (int k = 0; k < v.levels; k++)
+        v.points[k] = k == 11 ? 50 : 0;
+    ck_assert_uint_eq(levels_of(&v, all), 0x7ff1);
     /* the link carries nothing: the lowest twelve */
     v = linear(32);
     v.throughput_kbps[0] = 1;
+    for (int k = 0; k < v.levels; k++)
+        v.next_bytes[k] = 0;
     ck_assert_uint_eq(levels_of(&v, UINT32_MAX), 0xfff);
-    ck_assert_uint_eq(levels_of(&v, UINT32_C(1) << 31) >> 31, 1);
+}
+
+/* Level i has neighbours of ratio (i + 2) / i. 18, 16, 14, 12, 10, 8, 17 and 6 go, in this order. */
+TEST(nothing_was_measured)
+{
+    struct view v = linear(20);
+    uint32_t all = feat_mask(&v);
+    v.n_history = 0;
+    v.last_level = -1;
+    ck_assert_uint_eq(levels_of(&v, all), 0x8aabf);
+    /* only the first level is offered */
+    ck_assert_uint_eq(levels_of(&v, 1u << 14) >> 14 & 1, 1);
+    /* the last level and its neighbours stay: 18, 14, 12, 10, 8, 6, 13 and 4 go */
+    v.last_level = 16;
+    ck_assert_uint_eq(levels_of(&v, all), 0xb8aaf);
 }
 
 static struct view drawn(struct rng *r)
@@ -147,4 +154,5 @@ TEST(what_it_promises)
     }
 }
 
-SUITE(abr_deciders_window, a_short_ladder_is_seen_whole, by_hand, what_it_promises);
+SUITE(abr_deciders_window, a_short_ladder_is_seen_whole, next_to_the_best,
+      nothing_was_measured, what_it_promises);

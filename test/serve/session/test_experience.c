@@ -438,7 +438,7 @@ static void check_long_replay(int levels)
     for (int i = 1; i < N; i++) {
         struct question q = {.chunk = i, .buffer_s = 5 + i, .has_last = true};
         double bytes = 500 * in.ladder_kbps[a[i - 1].level];
-        double kbps = 300 * (1 + i * 7 % 11 * i);
+        double kbps = 900 * (1 + i * 7 % 11 * i);
         q.last = (struct outcome){.chunk = i - 1,
                                   .level = a[i - 1].level,
                                   .bytes = (int64_t)bytes,
