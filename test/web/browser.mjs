@@ -94,6 +94,8 @@ async function playTest(browser, daemon) {
         assert.ok(new Set(urls.map(u => u[1])).size > 1, 'all chunks had one level');
         assert.ok(chunks.slice(1).some(c => c.rebuffer_s > 0), 'no stall');
         assert.ok(chunks[0].rebuffer_s >= chunks[0].download_s, 'no start');
+        // one player has nothing to be compared with
+        assert.equal(await page.locator('#verdict-text').textContent(), '');
     });
 
     await test('browser: the stored rewards are what the page measured', () => {

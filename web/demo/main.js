@@ -284,8 +284,8 @@ function tick() {
 }
 
 function judge() {
-    if (solo) return;
-    showVerdict(run || own.recording.chunks.length ? compared() : { winner: null, lead: '', text: 'Press Start.' },
+    const begun = run || own.recording.chunks.length;
+    showVerdict(begun && !solo ? compared() : { winner: null, lead: '', text: begun ? '' : 'Press Start.' },
         !run || run.ended);
 }
 
