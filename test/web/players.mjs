@@ -130,7 +130,8 @@ async function pendingTest(browser, daemon, kind) {
             assert.ok(asked.includes(14));
             // what was under way at the seek, and the first chunk there, may be the player's; no other.
             // The player's own rules may give that chunk up and fetch it again at another level.
-            assert.ok(after.filter(r => r.chunk !== after[0].chunk).every(r => r.by === 'abrd'), JSON.stringify(at.seen.request));
+            assert.ok(after.filter(r => r.chunk !== after[0].chunk).every(r => r.by === 'abrd'),
+                JSON.stringify(at.seen.request));
             assert.deepEqual(s.errors, []);
         } finally {
             await s.close();

@@ -10,7 +10,10 @@ import { planOf } from './plan.js';
 /** Most levels of an observation, and actions of a policy. */
 export const SEEN = 12;
 
+/** Between the levels that the plan weighs. */
 const STEPS = 5;
+
+const ascending = levels => [...levels].sort((a, b) => a - b);
 
 /** The view of some levels, which ascend. */
 function pick(view, levels) {
@@ -25,8 +28,6 @@ function middleOf(view, forecast) {
     const levels = ascending(some), { mean } = planOf(pick(view, levels), forecast);
     return levels[mean.indexOf(Math.max(...mean))];
 }
-
-const ascending = levels => [...levels].sort((a, b) => a - b);
 
 /** The levels that are kept, and those next to the middle. */
 function near(kept, middle, count) {
@@ -60,7 +61,7 @@ export function windowOf(view, there) {
     const { ladder, last } = view;
     if (ladder.length <= SEEN) return { levels: [...ladder.keys()], view };
     const kept = new Set([0, there.indexOf(true)]), forecast = forecastOf(view);
-    if (last >= 0) [last - 1, last, last + 1].filter(k => k in ladder).forEach(k => kept.add(k));
+    if (last >= 0) [last - 1, last, last + 1].filter(k => k >= 0 && k < ladder.length).forEach(k => kept.add(k));
     const levels = forecast ? near(kept, middleOf(view, forecast), ladder.length) : thinned(kept, ladder);
     return { levels, view: pick(view, levels) };
 }

@@ -1,11 +1,12 @@
 #include "abr/deciders/window.h"
 
-#include "abr/deciders/plan.h"
+#include "abr/deciders/hold.h"
 
 #include <assert.h>
 #include <math.h>
+#include <stdbool.h>
 
-enum { STEPS = 5 }; /* of the first plan */
+enum { STEPS = 5 }; /* between the levels that the plan weighs */
 
 static uint32_t window_bit(int level)
 {
@@ -16,44 +17,37 @@ static uint32_t window_bit(int level)
 static uint32_t window_kept(const struct view *v, uint32_t offered)
 {
     uint32_t kept = window_bit(0) | (offered & -offered);
-    for (int k = v->last_level - 1; v->last_level >= 0 && k <= v->last_level + 1; k++)
-        if (k >= 0 && k < v->levels) kept |= window_bit(k);
+    if (v->last_level >= 0)
+        kept |= (uint32_t)(UINT64_C(7) << v->last_level >> 1) & feat_mask(v);
     return kept;
 }
 
 static void window_take(struct window *w, const struct view *v, uint32_t levels)
 {
     struct view *seen = &w->view;
-    w->n = 0;
-    for (int k = 0; k < v->levels; k++)
-        if (levels & window_bit(k)) w->level[w->n++] = (uint8_t)k;
     *seen = *v;
-    seen->levels = w->n;
-    for (int i = 0; i < w->n; i++) {
-        int k = w->level[i];
+    w->n = 0;
+    for (int k = 0; k < v->levels; k++) {
+        if (!(levels & window_bit(k))) continue;
+        int i = w->n++;
+        w->level[i] = (uint8_t)k;
         seen->ladder_kbps[i] = v->ladder_kbps[k];
         seen->next_bytes[i] = v->next_bytes[k];
         seen->points[i] = v->points[k];
     }
+    seen->levels = w->n;
     seen->last_level = window_place(w, v->last_level);
 }
 
-/* Where the best level is about; -1: nothing was measured. Uses w. */
+/* Where the best level is about. Uses w. */
 static int window_middle(struct window *w, const struct view *v)
 {
     static const struct plan_cfg cfg = PLAN_DEFAULT;
-    struct forecast f = forecast_of(v);
-    if (!(f.mean_kbps > 0)) return -1;
     uint32_t some = v->last_level < 0 ? 0 : window_bit(v->last_level);
     for (int i = 0; i <= STEPS; i++)
         some |= window_bit((i * (v->levels - 1) + STEPS / 2) / STEPS);
     window_take(w, v, some);
-    struct plan plan;
-    plan_values(&plan, &cfg, &w->view, &f);
-    int best = 0;
-    for (int i = 1; i < w->n; i++)
-        if (plan.mean[i] > plan.mean[best]) best = i;
-    return w->level[best];
+    return w->level[hold_level(&cfg, &w->view)];
 }
 
 /* The levels next to the middle. */
@@ -103,9 +97,10 @@ const struct view *window_see(struct window *w, const struct view *v, uint32_t o
     w->n = 0;
     if (v->levels <= FEAT_LEVELS) return v;
     uint32_t kept = window_kept(v, offered);
-    int middle = window_middle(w, v);
+    bool measured = forecast_mean_kbps(v) > 0;
     window_take(w, v,
-                middle < 0 ? window_thin(kept, v) : window_near(kept, middle, v->levels));
+                measured ? window_near(kept, window_middle(w, v), v->levels)
+                         : window_thin(kept, v));
     return &w->view;
 }
 
@@ -149,5 +144,11 @@ int window_place(const struct window *w, int level)
 void window_observe(float *obs, enum feat_layout layout, const struct view *v)
 {
     struct window w;
+    struct view blind;
+    if (layout == FEAT_BLIND) {
+        blind = *v;
+        blind.qoe = view_default().qoe;
+        v = &blind;
+    }
     feat_observe(obs, layout, window_see(&w, v, feat_mask(v)));
 }

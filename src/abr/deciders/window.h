@@ -10,8 +10,7 @@
  * The others are those next to the best level. To find it, a plan (plan.h) weighs the last level and six
  * that are spread evenly over the ladder, level round(i (levels - 1) / 5) for i = 0 .. 5. The one that is
  * worth most on average is the middle M, the lowest of equal ones. Then M, M - 1, M + 1, M - 2 .. are added
- * until there are FEAT_LEVELS. A plan over all levels chooses no better on training links, and takes three
- * times as long with 32 levels.
+ * until there are FEAT_LEVELS.
  *
  * If nothing was measured, the top of the ladder is seen, too. Then levels that are not listed above are
  * removed one by one until FEAT_LEVELS are left: the one whose neighbours have the smallest ratio
@@ -48,7 +47,8 @@ int window_level(const struct window *w, int i);
 /* The place of a level; -1: it is not in the window. */
 int window_place(const struct window *w, int level);
 
-/* feat_observe of what a policy sees when all levels are offered. Not for feat_rolled layouts. */
+/* feat_observe of what a policy sees when all levels are offered. FEAT_BLIND: the levels of the standard viewer,
+ * since a plan shows the weights. Not for feat_rolled layouts. */
 void window_observe(float *obs, enum feat_layout layout, const struct view *v);
 
 #endif

@@ -91,6 +91,18 @@ TEST(nothing_was_measured)
     ck_assert_uint_eq(levels_of(&v, all), 0xb8aaf);
 }
 
+/* A viewer to whom only quality counts sees the highest levels. A blind observation must not show that. */
+TEST(a_blind_observation_does_not_show_the_weights)
+{
+    struct view a = linear(20), b = a;
+    float blind[2][FEAT_FULL_DIM];
+    b.qoe = (struct qoe){.mu_quality = 1, .utility = QOE_POINTS};
+    ck_assert_uint_ne(levels_of(&a, feat_mask(&a)), levels_of(&b, feat_mask(&b)));
+    window_observe(blind[0], FEAT_BLIND, &a);
+    window_observe(blind[1], FEAT_BLIND, &b);
+    ck_assert_mem_eq(blind[0], blind[1], sizeof blind[0]);
+}
+
 static struct view drawn(struct rng *r)
 {
     struct view v = linear(13 + (int)rng_below(r, VIEW_LEVELS - 12));
@@ -155,4 +167,5 @@ TEST(what_it_promises)
 }
 
 SUITE(abr_deciders_window, a_short_ladder_is_seen_whole, next_to_the_best,
-      nothing_was_measured, what_it_promises);
+      nothing_was_measured, a_blind_observation_does_not_show_the_weights,
+      what_it_promises);

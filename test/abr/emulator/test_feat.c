@@ -469,14 +469,16 @@ TEST(plan_by_hand)
     }
 }
 
-TEST(on_a_fast_link_the_plan_counts_more)
+TEST(on_a_fast_link_and_with_long_chunks_the_plan_counts_more)
 {
     static const struct {
-        double kbps, times;
-    } links[] = {{1500, 1}, {6000, 2}, {40000, 4}};
+        double kbps, chunk_s, times;
+    } links[] = {{1500, 4, 1},    {6000, 4, 2},  {40000, 4, 4}, {1500, 10, 2.5},
+                 {6000, 10, 2.5}, {9000, 10, 3}, {1500, 30, 4}};
     struct plan_cfg cfg = PLAN_DEFAULT;
-    for (int i = 0; i < 3; i++) {
+    for (size_t i = 0; i < sizeof links / sizeof *links; i++) {
         struct view v = pensieve_view();
+        v.chunk_s = links[i].chunk_s;
         for (int h = 0; h < VIEW_HISTORY; h++)
             view_push(&v, links[i].kbps * 125, 1);
         float o[FEAT_PLAN_DIM];
@@ -556,9 +558,9 @@ TEST(the_scale_of_a_link_ignores_levels_beyond_it)
 }
 
 SUITE(abr_emulator_feat, plan_begins_with_the_full_layout, plan_by_hand,
-      on_a_fast_link_the_plan_counts_more, plan_is_finite_at_the_extremes,
-      the_scale_of_a_link_ignores_levels_beyond_it, names_are_distinct,
-      blind_hides_the_viewer_and_nothing_else, predictions_by_hand,
+      on_a_fast_link_and_with_long_chunks_the_plan_counts_more,
+      plan_is_finite_at_the_extremes, the_scale_of_a_link_ignores_levels_beyond_it,
+      names_are_distinct, blind_hides_the_viewer_and_nothing_else, predictions_by_hand,
       known_sizes_beat_the_ladder, scale_is_the_sum_of_weights_on_pensieves_ladder,
       missing_levels_are_zero_and_masked, same_as_the_definitions, finite_at_the_extremes,
       paper_layout_from_one_view, hinted_layout_ends_with_the_weights,
