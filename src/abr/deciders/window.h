@@ -47,8 +47,8 @@ int window_level(const struct window *w, int i);
 /* The place of a level; -1: it is not in the window. */
 int window_place(const struct window *w, int level);
 
-/* feat_observe of what a policy sees when all levels are offered. FEAT_BLIND: the levels of the standard viewer,
- * since a plan shows the weights. Not for feat_rolled layouts. */
+/* feat_observe of what a policy sees when all levels are offered. FEAT_BLIND: the levels that the standard
+ * viewer's plan chooses, since a plan shows the weights. Not for feat_rolled layouts. */
 void window_observe(float *obs, enum feat_layout layout, const struct view *v);
 
 #endif
