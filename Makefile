@@ -211,7 +211,8 @@ LIB := $(wildcard src/embed/*.c) $(addprefix src/,$(addsuffix .c, \
          base/bytes base/err base/json_text base/rng base/table base/text \
          nn/act nn/mlp nn/simd/vecmat nn/simd/vecmat_base nn/simd/vecmat_avx2 nn/simd/vecmat_avx512 \
          policy/mix policy/parts policy/policy policy/probs policy/packed policy/norga learn/ckpt learn/safetensors \
-         abr/emulator/emu abr/emulator/feat abr/deciders/forecast abr/deciders/forecast_own abr/deciders/plan abr/deciders/simple abr/deciders/caution abr/deciders/guard abr/deciders/window abr/emulator/qoe abr/deciders/first_level abr/traces/trace \
+         abr/emulator/emu abr/emulator/feat abr/deciders/forecast abr/deciders/forecast_own abr/deciders/plan abr/deciders/hold abr/deciders/simple \
+         abr/deciders/caution abr/deciders/guard abr/deciders/window abr/emulator/qoe abr/deciders/first_level abr/traces/trace \
          abr/traces/trace_set \
          abr/manifests/video abr/emulator/quality abr/emulator/view))
 LIBC := $(LIB:%.c=$(B)/lib/%.o)
