@@ -17,7 +17,8 @@
 // Verdict of a cell: better or worse when the 95 % interval of the paired difference excludes 0, else
 // level. The rival is the best of the cell by its mean, so chance favours it. The product's profiles have a
 // ceiling of stalls: a rule that stalls more than that, and more than the policy, is no rival there. By QoE
-// alone (verdict_qoe) it is. The relative difference is
+// alone (verdict_qoe) it is. verdict_halves: each session against the rival that is best in the other half of the
+// sessions, so that chance favours nobody. The relative difference is
 // in units of the rival's QoE, at least a tenth of what the best level earns without stalls.
 //
 // Rivals' sessions are kept in build/score and played again only when their sources or the cell change.
@@ -145,9 +146,13 @@ function judge(found, { at, cell, group }, ours = policy, others = rivals) {
     const kept = isPaper ? others : others.filter(rival => ratio(found[rival]) <= allowed);
     const best = among(kept.length ? kept : others), free = verdictOf(paired(own.qoe, found[among(others)].qoe));
     const d = paired(own.qoe, found[best].qoe), theirs = mean(found[best].qoe);
+    // the same, but every session against the rival that is best in the other half of the sessions
+    const halves = [0, 1].map(half => list => mean(list.filter((_, i) => i % 2 === half)));
+    const bestIn = halves.map(half => (kept.length ? kept : others).reduce((a, b) => half(found[b].qoe) > half(found[a].qoe) ? b : a));
+    const crossed = verdictOf(paired(own.qoe, own.qoe.map((_, i) => found[bestIn[1 - i % 2]].qoe[i])));
     const rel = d.mean / Math.max(Math.abs(theirs), 0.1 * Math.abs(own.top));
     return { ...at, group, n: own.qoe.length, qoe: mean(own.qoe), best, best_qoe: theirs, diff: d.mean, lo: d.lo, hi: d.hi,
-        rel, verdict: verdictOf(d), verdict_qoe: free, papers: isPaper,
+        rel, verdict: verdictOf(d), verdict_qoe: free, verdict_halves: crossed, papers: isPaper,
         stall_ratio: ratio(own), best_stall_ratio: ratio(found[best]), start_s: mean(own.start),
         best_start_s: mean(found[best].start), quality: mean(own.quality), best_quality: mean(found[best].quality) };
 }
@@ -159,11 +164,11 @@ function valuesOf(rows, name) {
     const order = dimensions[name].map(value => value.name ?? value), seen = [...new Set(rows.map(r => r[name]))];
     return seen.sort((a, b) => typeof a === 'number' ? a - b : order.indexOf(a) - order.indexOf(b));
 }
-const count = (rows, verdict) => rows.filter(r => r.verdict === verdict).length;
+const count = (rows, verdict, by = 'verdict') => rows.filter(r => r[by] === verdict).length;
 
 function csv(rows) {
     const columns = ['group', 'link', 'ladder', 'levels', 'chunk', 'buffer', 'session', 'profile', 'n', 'qoe', 'best',
-        'best_qoe', 'diff', 'lo', 'hi', 'rel', 'verdict', 'verdict_qoe', 'stall_ratio', 'best_stall_ratio', 'start_s', 'best_start_s',
+        'best_qoe', 'diff', 'lo', 'hi', 'rel', 'verdict', 'verdict_qoe', 'verdict_halves', 'stall_ratio', 'best_stall_ratio', 'start_s', 'best_start_s',
         'quality', 'best_quality'];
     const value = x => typeof x === 'number' && !Number.isInteger(x) ? x.toPrecision(6) : `"${x ?? ''}"`;
     return [columns.join(), ...rows.map(r => columns.map(c => value(r[c])).join())].join('\n') + '\n';
@@ -294,6 +299,8 @@ const played = await inPlayers();
 const lines = [
     `policy ${policy} (sha256 ${policyHash(policy)}), part ${part}, ${take} sessions a cell, looks at the test sets so far: ${looks}`,
     verdictLine(rows),
+    'each session against the rival that is best in the other half of the sessions: ' +
+        ['better', 'level', 'worse'].map(verdict => `${verdict} ${count(rows, verdict, 'verdict_halves')}`).join(', '),
     ...[false, true].map(paper => {
         const mine = rows.filter(r => r.papers === paper);
         return `${paper ? "papers' profiles" : "product's profiles"}: ${mine.length} cells, better ${count(mine, 'better')}, ` +

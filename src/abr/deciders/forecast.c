@@ -200,6 +200,7 @@ bool forecast_look(struct forecast *f, double entries[FORECAST_ENTRIES],
 
 struct forecast forecast_of(const struct view *v)
 {
+    if (v->forecast) return *v->forecast;
     struct forecast f = {0};
     double x[ENTRIES], y[FORECAST_OUTPUTS];
     if (!forecast_look(&f, x, y, v)) return f;

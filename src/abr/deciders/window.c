@@ -26,6 +26,7 @@ static void window_take(struct window *w, const struct view *v, uint32_t levels)
 {
     struct view *seen = &w->view;
     *seen = *v;
+    seen->forecast = &w->forecast;
     w->n = 0;
     for (int k = 0; k < v->levels; k++) {
         if (!(levels & window_bit(k))) continue;
@@ -97,10 +98,11 @@ const struct view *window_see(struct window *w, const struct view *v, uint32_t o
     w->n = 0;
     if (v->levels <= FEAT_LEVELS) return v;
     uint32_t kept = window_kept(v, offered);
-    bool measured = forecast_mean_kbps(v) > 0;
+    w->forecast = forecast_of(v);
     window_take(w, v,
-                measured ? window_near(kept, window_middle(w, v), v->levels)
-                         : window_thin(kept, v));
+                w->forecast.mean_kbps > 0
+                    ? window_near(kept, window_middle(w, v), v->levels)
+                    : window_thin(kept, v));
     return &w->view;
 }
 

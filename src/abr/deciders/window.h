@@ -31,6 +31,7 @@ struct window {
     int n; /* 0: the ladder has at most FEAT_LEVELS levels, all are seen; else FEAT_LEVELS */
     uint8_t level[FEAT_LEVELS]; /* of the ladder, ascending; n > 0 */
     struct view view;           /* n > 0 */
+    struct forecast forecast;   /* the view's, n > 0 */
 };
 
 /* What a policy sees of v: v itself, or w->view. offered: levels of the ladder, at least one. */

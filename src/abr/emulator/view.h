@@ -13,6 +13,8 @@
 
 #include <stdint.h>
 
+struct forecast;
+
 #define VIEW_LEVELS 32 /* longest ladder */
 #define VIEW_HISTORY 8 /* chunks remembered one by one */
 #define VIEW_PAST 256  /* downloads that the summary of a session weighs alike */
@@ -67,6 +69,8 @@ struct view {
     double margin; /* by which forecasts are lowered, a logarithm (deciders/caution.h) */
     double start_kbps; /* low quantile of first throughputs in this viewer's network */
     const float *own_forecast; /* deciders/forecast_own.h; borrowed. NULL: none */
+    /* forecast_of(this view), where several ask for it; borrowed. NULL: not known yet */
+    const struct forecast *forecast;
 };
 
 /* An empty view: the standard viewer, no history, an unknown video. */

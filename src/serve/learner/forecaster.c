@@ -345,9 +345,12 @@ static bool forecasts_better(const struct forecaster *f, const float *weights,
     static const float nothing[FORECAST_OWN];
     const struct pool *kept = &f->kept;
     struct gain *g = f->gain;
+    double shipped = 0;
     for (int i = 0; i < kept->n; i++) {
         const struct forecast_example *x = &kept->example[i];
-        double was = forecast_fit_loss(served ? served : nothing, &x->history, x->off, 0);
+        double without = forecast_fit_loss(nothing, &x->history, x->off, 0);
+        double was = served ? forecast_fit_loss(served, &x->history, x->off, 0) : without;
+        shipped += without / kept->n;
         double is = forecast_fit_loss(weights, &x->history, x->off, 0);
         g[i] = (struct gain){kept->from[i], was - is, 1, 1};
     }
@@ -368,7 +371,7 @@ static bool forecasts_better(const struct forecaster *f, const float *weights,
         squares += off * off;
     }
     double error = sqrt(squares / (weight * weight) * samples / (samples - 1));
-    return mean - FORECASTER_Z * error > 0;
+    return mean - FORECASTER_Z * error > 0 && mean >= FORECASTER_GAIN * shipped;
 }
 
 bool forecaster_offer(float *weights, const struct forecaster *f, int half,
