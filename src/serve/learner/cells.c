@@ -10,9 +10,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const double Z_BOUND = 1.72;  /* Student, 5 % one-sided, 23 degrees of freedom */
-static const double Z_WORSE = 3.6;   /* 0.08 % one-sided, 23 degrees */
-static const double Z_BETTER = 2.66; /* 0.4 % of a group of many links */
+static const double Z_BOUND = 1.72; /* Student, 5 % one-sided, 23 degrees of freedom */
+static const double Z_WORSE = 3.6;  /* 0.08 % one-sided, 23 degrees */
+static const double Z_BETTER = 4.5; /* 0.008 % one-sided, 23 degrees */
 static const double LEAST_UNIT = .25;
 static const double SLACK = 1.02; /* of stalls and start-ups */
 static const double LINK_S = 320;

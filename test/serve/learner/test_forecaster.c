@@ -163,6 +163,20 @@ TEST(an_offer_forecasts_better_than_what_is_served)
     forecaster_free(f);
 }
 
+/* What is served is nearly as good: however sure that is, it is not worth an exam. */
+TEST(a_small_gain_is_no_offer)
+{
+    float served[FORECAST_OWN], offer[FORECAST_OWN];
+    struct forecaster *f = fitted();
+    for (int less = 0; less < 2; less++) {
+        ck_assert(forecaster_offer(served, f, 0, NULL));
+        for (int i = FORECAST_OWN_W3; i < FORECAST_OWN; i++)
+            served[i] *= less ? .5f : .99f;
+        ck_assert(forecaster_offer(offer, f, 0, served) == (less == 1));
+    }
+    forecaster_free(f);
+}
+
 /* However many trajectories a session closes, its link is one. */
 TEST(a_few_sessions_prove_nothing)
 {
@@ -213,5 +227,6 @@ TEST(a_turn_needs_new_examples)
 SUITE_WITHIN(serve_learner_forecaster, 120, examples_have_a_history_and_a_future,
              one_source_has_its_share, a_second_offer_is_half_of_the_first,
              links_of_long_ago_are_not_forgotten,
-             an_offer_forecasts_better_than_what_is_served, a_few_sessions_prove_nothing,
-             one_source_refuses_nothing, a_turn_needs_new_examples);
+             an_offer_forecasts_better_than_what_is_served, a_small_gain_is_no_offer,
+             a_few_sessions_prove_nothing, one_source_refuses_nothing,
+             a_turn_needs_new_examples);
