@@ -211,10 +211,10 @@ LIB := $(wildcard src/embed/*.c) $(addprefix src/,$(addsuffix .c, \
          base/bytes base/err base/json_text base/rng base/table base/text \
          nn/act nn/mlp nn/simd/vecmat nn/simd/vecmat_base nn/simd/vecmat_avx2 nn/simd/vecmat_avx512 \
          policy/mix policy/parts policy/policy policy/probs policy/packed policy/norga learn/ckpt learn/safetensors \
-         abr/emulator/emu abr/emulator/feat abr/deciders/forecast abr/deciders/forecast_own abr/deciders/plan abr/deciders/hold abr/deciders/simple \
-         abr/deciders/caution abr/deciders/guard abr/deciders/window abr/emulator/qoe abr/deciders/first_level abr/traces/trace \
-         abr/traces/trace_set \
-         abr/manifests/video abr/emulator/quality abr/emulator/view))
+         abr/emulator/emu abr/emulator/feat abr/emulator/qoe abr/emulator/quality abr/emulator/view \
+         abr/deciders/forecast abr/deciders/forecast_own abr/deciders/plan abr/deciders/hold abr/deciders/simple \
+         abr/deciders/caution abr/deciders/guard abr/deciders/window abr/deciders/first_level \
+         abr/traces/trace abr/traces/trace_set abr/manifests/video))
 LIBC := $(LIB:%.c=$(B)/lib/%.o)
 $(B)/lib/%.o: CFLAGS += -fPIC -fvisibility=hidden -ffunction-sections -fdata-sections
 $(B)/lib/%.o: %.c $(B)/flags | $(B)/headers
