@@ -512,10 +512,14 @@ score: all ## score the policy as in its README (test/score/score.sh); POLICY=mo
 	@POLICY="$(POLICY)" PART="$(PART)" SHARED="$(SHARED)" PAPER="$(PAPER)" SEEDS="$(SEEDS)" \
 	    DRAWS="$(DRAWS)" ORACLE="$(ORACLE)" OUT="$(OUT)" bash test/score/score.sh
 
-.PHONY: viewers regimes
+.PHONY: viewers margins regimes
 viewers: all $(B)/grid ## score what viewers feel, by profile (test/score/viewers.mjs); POLICY=moe:FILE PART=test SHARED=../shared
 	@POLICY="$(POLICY)" PART="$(PART)" SHARED="$(or $(SHARED),../shared)" TAKE="$(TAKE)" \
 	    RIVALS_AS="$(RIVALS_AS)" OUT="$(OUT)" node test/score/viewers.mjs
+
+margins: all $(B)/grid ## score the policy against the best rule at home, in short sessions and on fast links (test/score/margins.mjs); PART=test
+	@POLICY="$(POLICY)" PART="$(PART)" SHARED="$(or $(SHARED),../shared)" TAKE="$(TAKE)" OUT="$(OUT)" \
+	    node test/score/margins.mjs
 
 regimes: all $(B)/grid $(if $(filter-out 0,$(PLAYERS)),web test/web/node_modules/.done) ## map where the policy is better or worse than the best rule (test/score/regimes.mjs, minutes); POLICY=moe:FILE PART=test CELLS=720 PLAYERS=24
 	@POLICY="$(POLICY)" PART="$(PART)" SHARED="$(or $(SHARED),../shared)" CELLS="$(CELLS)" TRACES="$(TRACES)" \

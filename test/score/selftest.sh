@@ -139,6 +139,20 @@ is "what is absent is named by viewers" 1 "$(grep -c 'skipped: lumos, Big Buck B
 feel top train fixed-5 >/dev/null
 is "the top level alone starts late" 1 "$(grep -c '^SHORT .*first picture' "$tmp/top.txt")"
 is "and stalls" 1 "$(grep -c '^SHORT .*stall ratio' "$tmp/top.txt")"
+
+# margin POLICY PART
+margin()
+{
+    SHARED=$tmp/shared CACHE=$tmp/cache POLICY=$1 PART=$2 TAKE=2 OUT=$tmp/margin.json \
+        node test/score/margins.mjs >"$tmp/margin.txt" 2>&1
+    echo $?
+}
+is "margins end well" 0 "$(margin fixed-0 train)"
+is "the papers' profiles at home and six short sessions" 10 "$(grep -c '^  3g, Envivio' "$tmp/margin.txt")"
+is "the lowest level is below the buffer rule" 1 "$(grep -c '^SHORT  4G and 5G links, .*: [0-9]* of 60 not below 0, [1-9]' "$tmp/margin.txt")"
+is "what is absent is named by margins" 1 "$(grep -c 'skipped: lumos' "$tmp/margin.txt")"
+is "a rule is level with itself" 1 "$(margin buffer train >/dev/null; grep -c '^  skipped: fast links: the rule itself' "$tmp/margin.txt")"
+is "a wrong part of the margins" 2 "$(margin moe best)"
 is "nobody looked" 1 "$(wc -l <"$LOOKS")"
 cp -r "$tmp/shared/traces/pensieve-train-127" "$tmp/shared/traces/pensieve-test-hsdpa-142"
 is "a look" 0 "$(feel look test)"
