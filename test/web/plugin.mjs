@@ -680,9 +680,9 @@ export async function pluginTests() {
         });
 
     await pluginTest('a late answer counts while its chunk is not yet asked for', [{}],
-        { timeoutMs: 20 }, async ({ mock, player, seen, text }) => {
+        { timeoutMs: 300 }, async ({ mock, player, seen, text }) => {
             await player.load(text);
-            mock.delayMs = 100;
+            mock.delayMs = 1500;
             await player.chunk(0);
             await until(() => seen.decision.at(-1)?.chunk === 1, 'the late answer');
             assert.equal(await player.chunk(1), 1);
