@@ -464,7 +464,7 @@ export async function pluginTests() {
             assert.deepEqual(mock.of('/decisions').map(d => d.last.chunk), [0, 1, 1]);
         });
 
-    await pluginTest('a first chunk that is under way is no chunk that the source has had', [{}], { timeoutMs: 20 },
+    await pluginTest('a first chunk that is under way is no chunk that the source has had', [{}], { timeoutMs: 300 },
         async ({ mock, player }) => {
             let refuse;
             const files = http.createServer((_, r) => { refuse = () => r.writeHead(404).end(); });
@@ -475,7 +475,8 @@ export async function pluginTests() {
                     `${k > 300 ? '' : '<SegmentBase indexRange="0-9"/>'}</Representation>`).join('') +
                     '</AdaptationSet></Period></MPD>', `http://127.0.0.1:${files.address().port}/a.mpd`);
                 await player.request(0);
-                refuse(); // the index is late, and the player has not waited for it
+                await until(() => refuse, 'the request for the index');
+                refuse(); // it is late, and the player has not waited for it
                 await until(() => mock.of('/sessions').length, 'the session');
                 assert.equal(mock.of('/sessions')[0].continues, undefined);
             } finally {
