@@ -28,7 +28,7 @@ import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { cpus } from 'node:os';
 import { basename, dirname } from 'node:path';
-import { envivio, kindSeed, kinds, look, mean, papers, play, policyHash, product, shared, sum } from './grid.mjs';
+import { envivio, kindSeed, kinds, look, mean, papers, play, policyHash, product, shared, signed, sum } from './grid.mjs';
 
 const quick = process.env.QUICK === '1';
 const part = process.env.PART || 'train';
@@ -161,7 +161,6 @@ function interval(values) {
 }
 const show = (x, digits = 1) => !x || !Number.isFinite(x.mean) ? '-'
     : `${signed(x.mean, digits)} [${signed(x.lo, digits)}, ${signed(x.hi, digits)}]`;
-const signed = (x, digits) => Number.isFinite(x) ? `${x >= 0 ? '+' : ''}${(100 * x).toFixed(digits)}` : '-';
 
 const base = (await scores([`moe:${SHIPPED}`])).get(`moe:${SHIPPED}`);
 const shippedMean = base.map(cell => mean(cell.qoe));

@@ -97,6 +97,9 @@ export function policyHash(policy) {
     return file ? createHash('sha256').update(readFileSync(file)).digest('hex').slice(0, 16) : '-';
 }
 
+// 0.0123 as +1.2, for percents
+export const signed = (x, digits = 1) => Number.isFinite(x) ? `${x >= 0 ? '+' : ''}${(100 * x).toFixed(digits)}` : '-';
+
 export const sum = values => values.reduce((a, b) => a + b, 0);
 export const mean = values => sum(values) / values.length;
 

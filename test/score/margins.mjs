@@ -11,7 +11,7 @@
 // over the traces, paired, in units of the rule's mean QoE.
 import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
-import { envivio, gain, kindSeed, ladders, look, mean, papers, play, policyHash, product, rules, sets } from './grid.mjs';
+import { envivio, gain, kindSeed, ladders, look, mean, papers, play, policyHash, product, rules, sets, signed } from './grid.mjs';
 
 const policy = process.env.POLICY || 'moe', part = process.env.PART || 'train';
 const take = Number(process.env.TAKE || 0), out = process.env.OUT || 'build/margins.json';
@@ -30,7 +30,7 @@ const kindOf = kind => ({ kind, seed: kindSeed[part], take: take || GENERATED })
 function rowsOf() {
     const rows = [];
     const add = (group, link, what, cell, profile, against) => {
-        if (cell.traces ? !existsSync(cell.traces) : !cell.kind) return skipped.push(`${link}: its traces are not there`);
+        if (cell.traces && !existsSync(cell.traces)) return skipped.push(`${link}: its traces are not there`);
         if (!cell.ladder && !cell.video) return skipped.push(`${link}: the Envivio video is not there`);
         rows.push({ group, link, what, profile, against,
             cell: { ...cell, profile, free_start: papers.includes(profile), policies: [policy, ...against] } });
@@ -40,8 +40,11 @@ function rowsOf() {
         for (const chunks of [10, 15]) for (const profile of ['live', 'paper-live', 'pensieve'])
             add('short', link, `Envivio, ${chunks} chunks`, { ...setOf(link), ...home, chunks }, profile, rivals);
     }
-    if (policy === FAST_RULE) skipped.push('fast links: the rule itself');
-    else for (const [link, traces] of [['lumos', setOf('lumos')], ['lte', kindOf('lte')], ['high-4g', kindOf('high-4g')]])
+    if (policy === FAST_RULE) {
+        skipped.push('fast links: the rule itself');
+        return rows;
+    }
+    for (const [link, traces] of [['lumos', setOf('lumos')], ['lte', kindOf('lte')], ['high-4g', kindOf('high-4g')]])
         for (const name of ['6 to 4.3', '6 to 12', '6 to 40']) for (const profile of [...product, ...papers]) {
             const { ladder } = ladders().find(one => one.name === name);
             add('fast', link, `ladder ${name}`, { ...traces, ...home, video: undefined, ladder }, profile, [FAST_RULE]);
@@ -49,7 +52,6 @@ function rowsOf() {
     return rows;
 }
 
-const signed = x => `${x >= 0 ? '+' : ''}${(100 * x).toFixed(1)}`;
 const interval = g => `${signed(g.mean)} % [${signed(g.lo)}, ${signed(g.hi)}]`;
 
 const looks = look(part, 'margins', policy);

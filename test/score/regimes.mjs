@@ -24,7 +24,7 @@
 // Rivals' sessions are kept in build/score and played again only when their sources or the cell change.
 // The same policy and traces give the same figures.
 import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
-import { kinds, kindSeed, ladders, look, mean, paired, papers, play, policyHash, product, random, rules, sets, sum }
+import { kinds, kindSeed, ladders, look, mean, paired, papers, play, policyHash, product, random, rules, sets, signed, sum }
     from './grid.mjs';
 
 const policy = process.env.POLICY || 'moe', part = process.env.PART || 'train';
@@ -157,7 +157,7 @@ function judge(found, { at, cell, group }, ours = policy, others = rivals) {
         best_start_s: mean(found[best].start), quality: mean(own.quality), best_quality: mean(found[best].quality) };
 }
 
-const percent = x => `${x >= 0 ? '+' : ''}${(100 * x).toFixed(1)} %`;
+const percent = x => `${signed(x)} %`;
 const named = r => `${r.link}, ladder ${r.ladder}, ${r.chunk} s chunks, buffer ${r.buffer} s, session ${r.session}, ${r.profile}`;
 // Values of a dimension that the cells have, in the table's order.
 function valuesOf(rows, name) {

@@ -124,13 +124,14 @@ is "all their sessions are there" '"2"' "$(awk -F, 'NR == 2 { print $9 }' "$tmp/
 is "a rule decides in no player" 2 "$(PLAYERS=1 POLICY=fugu node test/score/regimes.mjs >/dev/null 2>&1; echo $?)"
 is "a wrong part of the map" 2 "$(PART=best node test/score/regimes.mjs >/dev/null 2>&1; echo $?)"
 
-# feel NAME PART
-feel()
+# scored SCRIPT NAME PART POLICY: the exit code; its text is in NAME.txt
+scored()
 {
-    SHARED=$tmp/shared CACHE=$tmp/cache POLICY=${3:-fixed-0} PART=$2 OUT=$tmp/$1.json \
-        node test/score/viewers.mjs >"$tmp/$1.txt" 2>&1
+    SHARED=$tmp/shared CACHE=$tmp/cache POLICY=$4 PART=$3 OUT=$tmp/$2.json node "test/score/$1.mjs" >"$tmp/$2.txt" 2>&1
     echo $?
 }
+# feel NAME PART [POLICY]
+feel() { scored viewers "$1" "$2" "${3:-fixed-0}"; }
 is "viewers end well" 0 "$(feel viewers train)"
 is "a row a profile" 6 "$(grep -c '^3g  *Envivio' "$tmp/viewers.txt")"
 is "the lowest level starts as the lowest level" 1 "$(grep -c '^pass .*first picture.*2 of 2' "$tmp/viewers.txt")"
@@ -141,12 +142,7 @@ is "the top level alone starts late" 1 "$(grep -c '^SHORT .*first picture' "$tmp
 is "and stalls" 1 "$(grep -c '^SHORT .*stall ratio' "$tmp/top.txt")"
 
 # margin POLICY PART
-margin()
-{
-    SHARED=$tmp/shared CACHE=$tmp/cache POLICY=$1 PART=$2 TAKE=2 OUT=$tmp/margin.json \
-        node test/score/margins.mjs >"$tmp/margin.txt" 2>&1
-    echo $?
-}
+margin() { TAKE=2 scored margins margin "$2" "$1"; }
 is "margins end well" 0 "$(margin fixed-0 train)"
 is "the papers' profiles at home and six short sessions" 10 "$(grep -c '^  3g, Envivio' "$tmp/margin.txt")"
 is "the lowest level is below the buffer rule" 1 "$(grep -c '^SHORT  4G and 5G links, .*: [0-9]* of 60 not below 0, [1-9]' "$tmp/margin.txt")"

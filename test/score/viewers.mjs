@@ -13,7 +13,7 @@
 // Intervals are 95 % bootstraps over the traces, paired.
 import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
-import { bunny, envivio, gain, look, mean, papers, plainRules, play, policyHash, product, quantile, sets, sum, tunedRules }
+import { bunny, envivio, gain, look, mean, papers, plainRules, play, policyHash, product, quantile, sets, signed, sum, tunedRules }
     from './grid.mjs';
 
 const policy = process.env.POLICY || 'moe', part = process.env.PART || 'train';
@@ -79,7 +79,6 @@ function figures(cell, found) {
 // ---- the table
 
 const percent = (x, digits = 1) => Number.isFinite(x) ? `${(100 * x).toFixed(digits)} %` : '-';
-const signed = x => `${x >= 0 ? '+' : ''}${(100 * x).toFixed(1)}`;
 const gained = g => g ? `${g.rule} ${signed(g.mean)} % [${signed(g.lo)}, ${signed(g.hi)}]` : '-';
 const pair = s => `${s.median.toFixed(1)}, ${s.p90.toFixed(1)}`;
 

@@ -31,8 +31,8 @@
  * Error rates. For a challenger whose true loss is the margin in a profile or a kind, P(published) <= 5 %
  * per exam, whatever the number of groups, since each must pass (intersection-union; Berger 1982). For one
  * that equals shipped policy and champion, P(refused for one of 80 cells) <= 12 %, P(called better in one
- * of 18 groups) <= 0.15 %, as a daemon has hundreds of exams. An exam ends after half of the links when a cell's loss is above the margin by
- * Z_WORSE, which can only refuse.
+ * of 18 groups) <= 0.15 %. The last is small because a daemon has hundreds of exams. An exam ends after half
+ * of the links when a cell's loss is above the margin by Z_WORSE, which can only refuse.
  *
  * A turn of the learner may have several exams: one for an update and each of its retries, then one for each of
  * up to three sizes of a correction. With n challengers at the margin, P(one is published) <= n times 5 %.
