@@ -35,7 +35,7 @@ const history = (daemon, session) => until(async () => {
     return h.steps.at(-1)?.reported && h;
 }, 'the last report');
 
-/** All chunks, once each, at the level that was decided; without abandoning, which a slow machine would cause. */
+/** All chunks, once each, at the level that was decided. The players do not abandon, since a slow machine makes them. */
 async function followed(daemon, at, n = CHUNKS) {
     assert.equal(at.seen.session.length, 1, 'one session');
     const h = await history(daemon, at.seen.session[0].session);
