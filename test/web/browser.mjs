@@ -6,7 +6,7 @@ import path from 'node:path';
 
 import { faint } from './contrast.mjs';
 import { Daemon, ROOT, distant } from './daemon.mjs';
-import { sideBySide, test, until } from './harness.mjs';
+import { PATIENCE_MS, sideBySide, test, until } from './harness.mjs';
 import { launch } from './stage.mjs';
 import { chunkQoe, qoeOf } from '../../web/lib/qoe.js';
 
@@ -18,7 +18,7 @@ const CHUNKS = 30;
  */
 async function open(browser, daemon, query) {
     const page = await browser.newPage({ viewport: { width: 1280, height: 900 } });
-    page.setDefaultTimeout(120000); // a busy machine
+    page.setDefaultTimeout(PATIENCE_MS);
     const urls = [], errors = [], doubted = new Set(), abandoned = new Set();
     page.on('request', q => {
         const { pathname } = new URL(q.url()), m = /\/(\d+)-(\d+)\.m4s$/.exec(pathname);
@@ -45,7 +45,7 @@ const who = page => page.locator('#who').getAttribute('data-mode');
 
 /** All chunks are there and the video is over. */
 async function played(page) {
-    await until(async () => await who(page) === 'over', 'the end of the video', 180000);
+    await until(async () => await who(page) === 'over', 'the end of the video');
     assert.equal(await arrived(page), CHUNKS);
 }
 
@@ -178,7 +178,7 @@ async function seekTest(browser, daemon) {
             { link: 'unlimited', rate: 6, timeout: 5000 });
         await until(async () => await arrived(page) >= 5, 'five chunks');
         await page.evaluate(() => { document.getElementById('video').currentTime = 90; });
-        await until(async () => await who(page) === 'over', 'the end', 120000);
+        await until(async () => await who(page) === 'over', 'the end');
         const chunks = await chunksOf(page), after = chunks.filter(c => c.chunk >= 22);
         assert.ok(!urls.some(u => u[0] > 14 && u[0] < 22), `skipped chunks were fetched: ${urls}`);
         assert.deepEqual(after.map(c => c.chunk), [22, 23, 24, 25, 26, 27, 28, 29]);
@@ -356,7 +356,7 @@ async function pairTests(browser, daemon) {
 async function pageTest(browser, daemon) {
     await test('browser: the page shows what happens', async () => {
         const { page } = await open(browser, daemon, { link: 'lte', rate: 1, timeout: 5000 });
-        await until(async () => await arrived(page) >= 3, 'three chunks', 120000);
+        await until(async () => await arrived(page) >= 3, 'three chunks');
         assert.equal(await page.textContent('#who-text'), 'abrd decides');
         assert.match(await page.textContent('#who-why'), /documentary.*expert \d.*answered in \d+ ms/);
         assert.match(await page.textContent('#daemon-line'), /policy version \d/);
@@ -398,7 +398,7 @@ async function pageTest(browser, daemon) {
 
     await test('browser: no chunk comes faster than its link carries', async () => {
         const { page } = await open(browser, daemon, { link: 'broadband', rate: 1 });
-        await until(async () => await arrived(page) >= 4, 'four chunks', 120000);
+        await until(async () => await arrived(page) >= 4, 'four chunks');
         const off = await page.evaluate(() => {
             const { recording } = window.demo;
             const { link } = recording;

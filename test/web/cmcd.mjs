@@ -34,7 +34,7 @@ async function play(browser, daemon, kind, options, enough) {
     await page.evaluate(PLAYERS[kind].begin, {
         url: `${daemon.url}/demo/unlimited/${options.sid}/minute-av.mpd`, cap: true, headers: false, ...options,
     });
-    await until(() => enough(asked, reports), 'chunks', 60000);
+    await until(() => enough(asked, reports), 'chunks');
     await page.close();
     assert.deepEqual(wrong, []);
     return { asked, reports, measured };

@@ -43,7 +43,7 @@ export class Daemon {
             if (exited) throw new Error(`abrd serve has stopped:\n${this.log}`);
             const answer = await fetch(`${this.url}/readyz`).catch(() => null);
             return answer?.ok;
-        }, 'the daemon to be ready', 60000);
+        }, 'the daemon to be ready');
         return this;
     }
 

@@ -10,11 +10,8 @@ import { isDeepStrictEqual } from 'node:util';
 import { Roster, Series, errorsOf, examined, grouped, icicle, labelsOf, onPlane, quantile, samples, seen, specialisation, together, watched } from '../../web/dashboard/series.js';
 import { faint } from './contrast.mjs';
 import { Daemon, ROOT } from './daemon.mjs';
-import { test, until as waitFor } from './harness.mjs';
+import { PATIENCE_MS, test, until } from './harness.mjs';
 import { launch } from './stage.mjs';
-
-// a page is late where many others want the processor
-const until = (fn, what) => waitFor(fn, what, 60000);
 
 const near = (a, b, eps = 1e-12) => assert.ok(Math.abs(a - b) <= eps, `${a} is not ${b}`);
 
@@ -209,7 +206,7 @@ async function sameAsMetrics(page, daemon) {
 async function open(browser, daemon, { width, scheme = 'light', query = '', clock = false }) {
     const page = await browser.newPage({ viewport: { width, height: 900 }, colorScheme: scheme });
     if (clock) await page.clock.install();
-    page.setDefaultTimeout(120000); // a busy machine
+    page.setDefaultTimeout(PATIENCE_MS);
     page.errors = [];
     page.on('pageerror', e => page.errors.push(e.stack));
     await page.addInitScript(() => {
@@ -407,7 +404,7 @@ async function rollbackTest(browser, daemon) {
         const learned = { policy_loss: 0, value_loss: null, entropy: 1, approx_kl: 0, clip_share: 0, explained_variance: 0, grad_norm: 1 };
         const point = (number, kind, version, score, more) => ({ number, kind, at: 1, version, steps: 0, score, best: 0.5, ...more });
         const page = await browser.newPage({ viewport: { width: 1280, height: 900 } });
-        page.setDefaultTimeout(120000);
+        page.setDefaultTimeout(PATIENCE_MS);
         await page.route('**/v1/policy/updates*', route => route.fulfill({ json: { updates: [
             point(1, 'start', 4, 0.5), point(2, 'rollback', 4, 0.25, { learned }), point(3, 'rollback', 4, null, { learned }),
             point(4, 'held', 4, 0.5, { learned }), point(5, 'order', 5, 0.5)].filter(u => u.number > Number(new URL(route.request().url()).searchParams.get('after'))) } }));
@@ -427,7 +424,7 @@ async function rollbackTest(browser, daemon) {
 async function quietTests(browser, daemon) {
     await test('dashboard: opened where nobody sees it, it asks for nothing until it is seen', async () => {
         const page = await browser.newPage();
-        page.setDefaultTimeout(120000);
+        page.setDefaultTimeout(PATIENCE_MS);
         await page.addInitScript(() => Object.defineProperty(document, 'hidden', { get: () => !window.seen }));
         const asked = [];
         page.on('request', q => { if (q.url().includes('/v1/')) asked.push(q.url()); });
@@ -441,7 +438,7 @@ async function quietTests(browser, daemon) {
 
     await test('dashboard: a session that is not there is asked for once', async () => {
         const page = await browser.newPage();
-        page.setDefaultTimeout(120000);
+        page.setDefaultTimeout(PATIENCE_MS);
         const asked = [];
         page.on('request', q => { if (q.url().includes('/v1/sessions/')) asked.push(q.url()); });
         const id = '0123456789abcdef0123456789abcdef';
@@ -455,7 +452,7 @@ async function quietTests(browser, daemon) {
 
     await test('dashboard: without uPlot the boxes say what is missing', async () => {
         const page = await browser.newPage();
-        page.setDefaultTimeout(120000);
+        page.setDefaultTimeout(PATIENCE_MS);
         await page.route('**/uPlot.iife.min.js', route => route.fulfill({ status: 404 }));
         await page.goto(`${daemon.url}/dashboard.html`);
         await page.waitForFunction(() => window.dashboard?.series.readings.length);
@@ -489,7 +486,7 @@ async function restartTest(browser) {
     await test('dashboard: a daemon that began anew while the page was hidden', async () => {
         const daemon = await new Daemon().start();
         const page = await browser.newPage();
-        page.setDefaultTimeout(120000);
+        page.setDefaultTimeout(PATIENCE_MS);
         await page.addInitScript(() => Object.defineProperty(document, 'hidden', { get: () => !!window.away }));
         const see = seen => page.evaluate(s => {
             window.away = !s;

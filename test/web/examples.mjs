@@ -100,7 +100,7 @@ async function played({ fill }, server, { limitMs = 2000, enough = null, csp = '
     try {
         await page.goto(`${site.url}/`);
         await until(async () => await page.evaluate(() => document.querySelector('video').currentTime > .5) &&
-            (!enough || await enough()), `${enough ? 'decisions' : 'the picture to move'}; ${wrong}`, 90000);
+            (!enough || await enough()), `${enough ? 'decisions' : 'the picture to move'}; ${wrong}`);
         assert.deepEqual(wrong, []);
         return [...sessions].filter(Boolean);
     } finally {

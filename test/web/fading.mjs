@@ -63,7 +63,7 @@ async function fade(browser, daemon, kind, options = {}) {
         const s = await stage(browser, daemon, kind);
         await s.begin(kind, 0, `fading-${seconds}`, KINDS[kind].file,
             { rate: 3, timeoutMs: PATIENT, profile: 'paper-live', ...options });
-        const at = await s.when(0, a => a.seen.abandon.length || over(a), 'a chunk that is given up', 120000);
+        const at = await s.when(0, a => a.seen.abandon.length || over(a), 'a chunk that is given up');
         if (at.seen.abandon.length || seconds === FADES.at(-1)) return s;
         await s.close();
     }
@@ -72,7 +72,7 @@ async function fade(browser, daemon, kind, options = {}) {
 async function fadingTest(browser, daemon, kind) {
     const { name } = KINDS[kind];
     await test(`${name}: what a fading link would bring too late is fetched lower, and played without a gap`, async () => {
-        const s = await fade(browser, daemon, kind), at = await s.when(0, over, 'the end', 120000);
+        const s = await fade(browser, daemon, kind), at = await s.when(0, over, 'the end');
         const { abandon, request } = at.seen;
         assert.ok(abandon.length > 0, 'nothing was given up');
         // on a busy machine a chunk may be given up a second time
@@ -98,7 +98,7 @@ async function patientTest(browser, daemon, kind) {
     await test(`${name}: with \`abandon: false\` all is let come`, async () => {
         const s = await stage(browser, daemon, kind);
         await s.begin(kind, 0, 'fading-8', file, { rate: 3, timeoutMs: PATIENT, profile: 'paper-live', abandon: false });
-        const at = await s.when(0, over, 'the end', 120000);
+        const at = await s.when(0, over, 'the end');
         assert.deepEqual(at.seen.abandon, []);
         // even the lowest level takes four seconds of the twelve that are slow
         assert.ok(at.seen.chunk.some(c => c.download_s > 3), 'the link did not fade');
@@ -117,7 +117,7 @@ async function firstLevel(browser, daemon, kind, link, abandon) {
     for (let left = 3; ; left--) {
         const s = await stage(browser, daemon, kind);
         await s.begin(kind, 0, link, KINDS[kind].file, { timeoutMs: PATIENT, profile: 'paper-documentary', abandon });
-        const { seen } = await s.when(0, a => a.seen.chunk.length >= 2, 'two chunks', 120000);
+        const { seen } = await s.when(0, a => a.seen.chunk.length >= 2, 'two chunks');
         await s.close();
         if (abandon && !seen.abandon.length && left > 1) continue;
         assert.deepEqual(seen.abandon.map(a => a.chunk), abandon ? [0] : []);
@@ -149,7 +149,7 @@ async function deathTest(browser, daemon, kind) {
         const s = await fade(browser, daemon, kind, { server: other.url });
         try {
             await other.kill();
-            const at = await s.when(0, over, 'the end', 120000);
+            const at = await s.when(0, over, 'the end');
             assert.deepEqual([...new Set(at.seen.chunk.map(c => c.chunk))], numbers(CHUNKS));
             assert.ok(at.seen.error.every(e => e.status === 0), JSON.stringify(at.seen.error));
             assert.equal(await isWhole(s.page), true);

@@ -1,5 +1,5 @@
 // harness.mjs - named tests, one after the other; a closing line that counts.
-import { until as waitFor } from '../http/lib/tools.mjs';
+import { PATIENCE_S, until as waitFor } from '../http/lib/tools.mjs';
 
 let passed = 0;
 const failed = [];
@@ -16,8 +16,10 @@ export async function test(name, fn) {
     }
 }
 
-/** Waits until fn() is truthy and returns that; fails after the limit, which only a test that fails should reach. */
-export const until = (fn, what, limitMs = 60000) => waitFor(what, fn, limitMs / 1000);
+export const PATIENCE_MS = 1000 * PATIENCE_S;
+
+/** Waits until fn() is truthy and returns that. */
+export const until = (fn, what, limitMs = PATIENCE_MS) => waitFor(what, fn, limitMs / 1000);
 
 /** Runs jobs, two at a time: most of them wait for a link or a video, not for the processor. */
 export async function sideBySide(jobs, lanes = 2) {

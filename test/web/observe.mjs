@@ -42,7 +42,7 @@ async function play(kind, each) {
     for (const [i, options] of each.entries()) await s.begin(kind, i, 'unlimited', KINDS[kind].file, { rate: 2, ...options });
     const enough = i => videoOf(s.files[i] ?? []).length >= CHUNKS &&
         (s.files[i] ?? []).filter(([name]) => /^audio-/.test(name)).length >= CHUNKS - 2;
-    await until(() => each.every((_, i) => enough(i)), `${CHUNKS} chunks of each player`, 240000);
+    await until(() => each.every((_, i) => enough(i)), `${CHUNKS} chunks of each player`);
     const at = await Promise.all(each.map((o, i) => (o.plain ? null : s.at(i))));
     await s.close();
     assert.deepEqual(s.errors, []);

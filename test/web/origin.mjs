@@ -64,7 +64,7 @@ async function play(browser, daemon, kind, options, enough) {
     });
     await page.evaluate(PLAYERS[kind].begin, { url: `${daemon.url}/o/far/film/minute-av.mpd`, cap: true, ...options });
     try {
-        await until(() => enough(run), 'what is to come', 90000);
+        await until(() => enough(run), 'what is to come');
     } catch (e) {
         const at = await page.evaluate(() => document.querySelector('#v').currentTime);
         throw new Error(`${e.message}\nat ${at} s, failed ${run.failed}, wrong ${run.wrong}\n${JSON.stringify(run.asked)}`);

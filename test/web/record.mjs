@@ -112,6 +112,18 @@ export async function recordTests() {
         assert.deepEqual([stalls, stall_s, startup_s, switches], [1, 1, 1, 1]);
     });
 
+    await test('record: a playhead that waits for a chunk shows the last picture of the chunk before it', () => {
+        const r = example(), on = s => r.onScreen(s)?.chunk ?? null;
+        assert.deepEqual([0, 0.1, 3.9, 3.9995, 4, 7.9].map(on), [null, 0, 0, 1, 1, 1]);
+        assert.equal(on(8), 1);     // chunk 2 is not asked for
+        r.request(5, { chunk: 2, level: 0, kbps: 300, by: 'abrd', decided: 0 });
+        assert.equal(on(8), 1);     // and has not arrived
+        assert.equal(on(12.5), null); // a seek: no chunk there
+        r.arrival(6, { chunk: 2, level: 0, bytes: 150000, download_s: 1, rebuffer_s: 0, buffer_s: 4 });
+        assert.equal(on(8), 2);
+        assert.equal(new Recording().onScreen(1), null);
+    });
+
     await test('record: two playbacks are compared over what both have shown', () => {
         const a = new Recording(), b = new Recording(), chunk = (n, points) => ({ chunk: n, points, level: 0 });
         assert.deepEqual(inCommon(a, b), [null, null]);

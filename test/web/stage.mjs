@@ -145,10 +145,10 @@ export async function stage(browser, daemon, ...kinds) {
         at: i => page.evaluate(n => window.stage.at(n), i),
         whenArrived: (...a) => page.evaluate(b => window.stage.whenArrived(...b), a),
         /** Waits until what happened to player i fulfils `test`, and returns it. */
-        async when(i, test, what, limitMs = 120000) {
+        async when(i, test, what) {
             let at;
             try {
-                return await until(async () => (at = await this.at(i), test(at) && at), what, limitMs);
+                return await until(async () => (at = await this.at(i), test(at) && at), what);
             } catch (e) {
                 const { seen, ...rest } = at;
                 throw new Error(`${e.message}\n${JSON.stringify(rest)}\n` +

@@ -6,10 +6,9 @@ import path from 'node:path';
 
 import { faint } from './contrast.mjs';
 import { Daemon, ROOT } from './daemon.mjs';
-import { test, until as waitFor } from './harness.mjs';
+import { test, until } from './harness.mjs';
 import { launch } from './stage.mjs';
 
-const until = (fn, what) => waitFor(fn, what, 60000);
 const TOKEN = 'a-token-of-32-bytes-for-this-test';
 const video = { ladder_kbps: [300, 750, 1200, 1850], chunk_s: 4, chunks: 100, profile: 'news' };
 

@@ -254,13 +254,6 @@ async function share() {
     setTimeout(() => { $('share').textContent = 'Share this run'; }, 2000);
 }
 
-/** The chunk on the screen. */
-function shownOn({ recording, video }) {
-    const chunkS = recording.session?.chunk_s;
-    return !chunkS || !video.currentTime ? null : recording.chunks.findLast(c => c.arrived_s !== null &&
-        c.chunk === Math.floor(video.currentTime / chunkS + 1e-3)) ?? null;
-}
-
 /** Seconds of video after the playhead. */
 function bufferOf({ buffered, currentTime: t }) {
     for (let i = 0; i < buffered.length; i++)
@@ -274,7 +267,7 @@ function tick() {
         const { recording, video, over } = s;
         // the end may come without its event
         if (!over && video.duration > 0 && video.currentTime >= video.duration - 0.05) ended(s);
-        const shown = shownOn(s);
+        const shown = recording.onScreen(video.currentTime);
         recording.sample(t, over ? NaN : bufferOf(video), over ? null : shown, video.currentTime, speed);
         showTiles(s.side, recording, shown);
     }

@@ -179,6 +179,19 @@ export class Recording {
         };
     }
 
+    /**
+     * The chunk whose picture is on the screen; null: none. A playhead that waits for a chunk shows the last picture of
+     * the chunk before it.
+     * @param {number} position of the playhead [s]
+     */
+    onScreen(position) {
+        const chunkS = this.session?.chunk_s;
+        if (!chunkS || !position) return null;
+        const n = Math.floor(position / chunkS + 1e-3);
+        const arrived = chunk => this.chunks.findLast(c => c.arrived_s !== null && c.chunk === chunk);
+        return arrived(n) ?? arrived(n - 1) ?? null;
+    }
+
     arrived() { return this.chunks.filter(c => c.arrived_s !== null); }
 
     /** Means over the chunks that have arrived, and what the viewer saw until `t`. */

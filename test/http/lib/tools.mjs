@@ -2,8 +2,11 @@
 // figure of many, a list with one entry replaced.
 import net from 'node:net';
 
+/** Seconds that a test waits. Only a test that fails should reach them: a busy machine takes ten times as long as a quiet one. */
+export const PATIENCE_S = 300;
+
 /** The value of a condition, asked again until it holds; gives up after `limitS` seconds. */
-export async function until(what, condition, limitS = 20) {
+export async function until(what, condition, limitS = PATIENCE_S) {
     for (const end = Date.now() + 1000 * limitS; ;) {
         const value = await condition();
         if (value) return value;
