@@ -62,6 +62,16 @@ export class Daemon {
         if (!answer.ok) throw new Error(`GET ${where}: ${answer.status} ${await answer.text()}`);
         return answer.json();
     }
+
+    /** Asks until the store takes it: a disk that stalls for half a second is the machine's (503). Null: no content. */
+    async send(method, where, body, headers = {}) {
+        const answer = await until(async () => {
+            const r = await fetch(this.url + where, { method, body: body && JSON.stringify(body), headers });
+            return r.status !== 503 && r;
+        }, `${method} ${where}`);
+        if (!answer.ok) throw new Error(`${method} ${where}: ${answer.status} ${await answer.text()}`);
+        return answer.status === 204 ? null : answer.json();
+    }
 }
 
 /** Passes everything on to `target` after `delayMs`. */

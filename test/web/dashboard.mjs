@@ -237,12 +237,11 @@ async function viewers(daemon, n) {
 
 /** One viewer whose buffer is known; his session. */
 async function viewer(daemon, chunks, labels) {
-    const post = async (where, body) => (await fetch(daemon.url + where, { method: 'POST', body: JSON.stringify(body) })).json();
-    const s = await post('/v1/sessions', { ladder_kbps: [300, 750, 1200, 1850, 2850, 4300], chunk_s: 4, chunks: 30, profile: 'news', labels });
+    const s = await daemon.send('POST', '/v1/sessions', { ladder_kbps: [300, 750, 1200, 1850, 2850, 4300], chunk_s: 4, chunks: 30, profile: 'news', labels });
     let { level } = s;
     for (let chunk = 1; chunk <= chunks; chunk++) {
         const last = { chunk: chunk - 1, level, bytes: 400000, download_s: 1.5, rebuffer_s: 0 };
-        ({ level } = await post(`/v1/sessions/${s.session}/decisions`, { chunk, buffer_s: 4 + chunk / 2, last }));
+        ({ level } = await daemon.send('POST', `/v1/sessions/${s.session}/decisions`, { chunk, buffer_s: 4 + chunk / 2, last }));
     }
     return { id: s.session, level };
 }
