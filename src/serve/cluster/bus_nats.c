@@ -817,12 +817,13 @@ struct receiver {
 };
 
 /* The library may free a subscription while its reading thread hands it a message (nats.c issue 637).
- * So it leaves the connection first: after a PONG that thread is done with it. */
+ * So it leaves the connection first: after a PONG that thread is done with it. It has left also when
+ * natsSubscription_Unsubscribe fails, as that may only have failed to delete the server's consumer. */
 static void receiver_drop_subscription(struct receiver *r)
 {
     if (!r->sub) return;
-    if (!natsSubscription_Unsubscribe(r->sub))
-        (void)natsConnection_FlushTimeout(r->n->nc, ANSWER_MS);
+    (void)natsSubscription_Unsubscribe(r->sub);
+    (void)natsConnection_FlushTimeout(r->n->nc, ANSWER_MS);
     natsSubscription_Destroy(r->sub);
     r->sub = NULL;
 }
