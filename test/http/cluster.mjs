@@ -5,7 +5,7 @@ import { execFileSync } from 'node:child_process';
 import { join } from 'node:path';
 import { ABRD, Daemon, PUBLISH_ALL, done, folder, lasting, test, until } from './lib/daemon.mjs';
 import { Nats } from './lib/nats.mjs';
-import { freePort } from './lib/tools.mjs';
+import { freePort, untilStored } from './lib/tools.mjs';
 
 const video = { profile: 'news', ladder_kbps: [300, 750, 1200], chunk_s: 4, chunks: 6 };
 
@@ -20,12 +20,8 @@ function start(role, name, more = []) {
 const ready = async d => (await d.call('GET', '/readyz')).json;
 const metric = (d, name) => d.metric(name);
 
-/** Asks until the store takes it: a disk that stalls for half a second is the machine's (503). */
 async function ask(d, path, body, status) {
-    const r = await until('the store', async () => {
-        const is = await d.call('POST', path, body);
-        return is.status !== 503 && is;
-    });
+    const r = await untilStored(() => d.call('POST', path, body));
     assert.equal(r.status, status, r.text);
     return r.json;
 }

@@ -7,7 +7,7 @@ import os from 'node:os';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 
-import { freePort } from '../http/lib/tools.mjs';
+import { freePort, untilStored } from '../http/lib/tools.mjs';
 import { until } from './harness.mjs';
 
 export const ROOT = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '../..');
@@ -63,12 +63,11 @@ export class Daemon {
         return answer.json();
     }
 
-    /** Asks until the store takes it: a disk that stalls for half a second is the machine's (503). Null: no content. */
+    /** JSON there and back; null: no content. */
     async send(method, where, body, headers = {}) {
-        const answer = await until(async () => {
-            const r = await fetch(this.url + where, { method, body: body && JSON.stringify(body), headers });
-            return r.status !== 503 && r;
-        }, `${method} ${where}`);
+        const json = body && { 'content-type': 'application/json' };
+        const answer = await untilStored(() => fetch(this.url + where,
+            { method, body: body && JSON.stringify(body), headers: { ...json, ...headers } }));
         if (!answer.ok) throw new Error(`${method} ${where}: ${answer.status} ${await answer.text()}`);
         return answer.status === 204 ? null : answer.json();
     }

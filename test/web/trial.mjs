@@ -13,7 +13,7 @@ const TOKEN = 'a-token-of-32-bytes-for-this-test';
 const video = { ladder_kbps: [300, 750, 1200, 1850], chunk_s: 4, chunks: 100, profile: 'news' };
 
 const call = (daemon, method, where, body, token) => daemon.send(method, where, body,
-    { ...(body && { 'content-type': 'application/json' }), ...(token && { authorization: `Bearer ${token}` }) });
+    token && { authorization: `Bearer ${token}` });
 
 /** Viewers of the trial: some end, one in five has no chunk, one in four comes again. */
 async function viewers(daemon, n) {

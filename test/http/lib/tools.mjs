@@ -2,7 +2,7 @@
 // figure of many, a list with one entry replaced.
 import net from 'node:net';
 
-/** Seconds that a test waits. Only a test that fails should reach them: a busy machine takes ten times as long as a quiet one. */
+/** Seconds that a test waits. Only a test that fails should reach them, also on a busy machine. */
 export const PATIENCE_S = 300;
 
 /** The value of a condition, asked again until it holds; gives up after `limitS` seconds. */
@@ -14,6 +14,12 @@ export async function until(what, condition, limitS = PATIENCE_S) {
         await new Promise(done => setTimeout(done, 25));
     }
 }
+
+/** The answer of `ask`, which is asked again while the store is late (503), as on a disk that stalls for half a second. */
+export const untilStored = ask => until('the store', async () => {
+    const answer = await ask();
+    return answer.status !== 503 && answer;
+});
 
 /**
  * A port that nobody listens on now. It lies below those that the system gives to connections and to port 0,
