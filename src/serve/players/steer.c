@@ -9,7 +9,7 @@
 #include "serve/session/limits.h"
 #include "serve/session/sound.h"
 
-enum { RECENT = 5 };
+enum { RECENT = 5, LATE_CHUNKS = 6 };
 static const double BUFFER_MAX_S = 60;
 static const double LEAST_STALL_S = 0.1; /* it starved, but nothing explains it */
 static const double LEAST_DOWNLOAD_S = 1e-3;
@@ -29,7 +29,7 @@ struct player {
     double buffer_s;        /* at the request */
     double later_s;         /* expected after the chunk */
     double starved_s;       /* reported since; < 0 nothing */
-    bool reported;          /* the outcome is in the session */
+    bool reported;          /* the last chunk's outcome is in the session, which ended */
     double kbps;            /* the cap */
     double top_kbps;        /* largest tpb, or else tb, that it sent */
     double audio_kbps;      /* requested last; 0: none, or within the video's */
@@ -92,6 +92,16 @@ static int chunk_of(const struct steer_segment *q, const struct player *p,
     bool same = p->file == name_crc(q->file) && p->from == q->from;
     if (q->number < 0 && p->chunk >= 0 && same) return p->chunk;
     return p->live || next < v->chunks ? next : v->chunks - 1;
+}
+
+/* A request of a session that ended, for a chunk that the last one overtook. Playback is not beyond it. */
+static bool is_late(const struct player *p, const struct steer_segment *q,
+                    const struct video *v)
+{
+    if (!p->reported || q->cmcd->kind == CMCD_AUDIO) return false;
+    int chunk = chunk_of(q, p, v);
+    return chunk > 0 && chunk >= v->chunks - LATE_CHUNKS &&
+           q->now_s - p->sent_s < BUFFER_MAX_S;
 }
 
 static bool same_kbps(double a, double b)
@@ -365,6 +375,10 @@ int steer_ask(struct steer_told *told, struct clients *clients, struct service *
             if (!clients_put(clients, key, &left, since)) continue;
             (void)!service_close(s, p.session, NULL, NULL);
             return 1;
+        }
+        if (is_late(&p, q, video)) {
+            fill_told(told, &p, 0);
+            return 0;
         }
         int rc = answer_request(told, &p, s, w, video, q, e);
         if (rc == ERR_ABSENT) { /* the session expired */

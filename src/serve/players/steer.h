@@ -33,6 +33,10 @@
  * The player's own cap is that of the question: tpb, or tb, the highest level that it may play now. The
  * number may be a level's peak or its mean bitrate.
  *
+ * The session ends when the last byte of the last chunk was sent. The player may still request one of the
+ * last six chunks, because it fetches several at once, or again what failed. For a minute such a request has
+ * the last cap and the session that ended. It is not part of the history.
+ *
  * A player that goes on with another ladder, a Period or an advertisement, has a new session that
  * continues: it begins with the throughputs of the last chunks, and its first chunk is no start.
  *

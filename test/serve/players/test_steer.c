@@ -439,6 +439,32 @@ TEST(a_closed_session_is_opened_again_by_pictures)
     ck_assert_int_eq(sessions_opened(), 2);
 }
 
+/* Chunks 5 to 8 were under way at once, and the last came first. */
+TEST(a_late_chunk_opens_no_session)
+{
+    ck_assert_int_eq(ask("sid=\"a\",ot=v,br=750,bl=0", "750-4.m4s", 1), 0);
+    ck_assert_int_eq(ask("sid=\"a\",ot=v,br=750,bl=4000", "750-8.m4s", 5), 0);
+    steer_sent(players, f.service, video, "a", "750-8.m4s", 9);
+    struct steer_told last = told;
+    static const int late[] = {7, 7, 8, 6};
+    for (int i = 0; i < 4; i++) {
+        char file[32];
+        snprintf(file, sizeof file, "750-%d.m4s", late[i]);
+        ck_assert_int_eq(ask("sid=\"a\",ot=v,br=750,bl=4000", file, 10 + i), 0);
+        ck_assert_str_eq(told.session, last.session);
+        ck_assert_double_eq(told.max_kbps, last.max_kbps);
+        steer_sent(players, f.service, video, "a", file, 10.5 + i);
+    }
+    ck_assert_int_eq(sessions_opened(), 1);
+    struct history h = history();
+    ck_assert(h.closed && h.terminal);
+    service_history_free(&h);
+
+    /* when a buffer of a minute is played, it is a viewer who went back */
+    ck_assert_int_eq(ask("sid=\"a\",ot=v,br=750,bl=0", "750-7.m4s", 80), 0);
+    ck_assert_int_eq(sessions_opened(), 2);
+}
+
 TEST(who_quits_has_not_watched_it)
 {
     ck_assert_int_eq(ask("sid=\"a\",ot=v,br=750,bl=0", "750-1.m4s", 1), 0);
@@ -558,6 +584,7 @@ SUITE_SET_UP(serve_players_steer, 0, setup, teardown,
              what_is_not_told_is_estimated, another_video_is_another_session,
              seeks_gaps_and_other_levels_break_nothing, the_end_closes_the_session,
              the_last_byte_of_the_last_chunk_is_the_end,
-             a_closed_session_is_opened_again_by_pictures, who_quits_has_not_watched_it,
-             a_session_that_went_silent_is_opened_again, sound_takes_its_part_of_the_link,
-             the_players_own_cap, a_cap_does_not_lower_itself, another_ladder_continues);
+             a_closed_session_is_opened_again_by_pictures, a_late_chunk_opens_no_session,
+             who_quits_has_not_watched_it, a_session_that_went_silent_is_opened_again,
+             sound_takes_its_part_of_the_link, the_players_own_cap,
+             a_cap_does_not_lower_itself, another_ladder_continues);
