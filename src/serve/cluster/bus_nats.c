@@ -35,6 +35,7 @@ struct bus_nats {
     natsConnection *nc;
     jsCtx *js;
     natsSubscription *calls;
+    natsSubscription *left;        /* the receiver's last, see receiver_unsubscribe */
     struct outbox *_Atomic outbox; /* the sender's; NULL: no sender */
     atomic_int answering;          /* callbacks that may use it */
     atomic_bool up, made;          /* connected; stream and bucket exist */
@@ -277,6 +278,7 @@ void bus_nats_free(struct bus_nats *n)
 {
     if (!n) return;
     if (n->nc) close_connection(n);
+    natsSubscription_Destroy(n->left);
     kvStore_Destroy(n->kv);
     jsCtx_Destroy(n->js);
     natsConnection_Destroy(n->nc);
@@ -816,24 +818,18 @@ struct receiver {
     atomic_uint_fast64_t got, waiting; /* waiting: in the stream after the last one */
 };
 
-/* The library may free a subscription while its reading thread hands it a message (nats.c issue 637).
- * So it leaves the connection first: after a PONG that thread is done with it. It has left also when
- * natsSubscription_Unsubscribe fails, as that may only have failed to delete the server's consumer. */
-static void receiver_drop_subscription(struct receiver *r)
-{
-    if (!r->sub) return;
-    (void)natsSubscription_Unsubscribe(r->sub);
-    (void)natsConnection_FlushTimeout(r->n->nc, ANSWER_MS);
-    natsSubscription_Destroy(r->sub);
-    r->sub = NULL;
-}
-
+/* The library may free a subscription while its reading thread hands it a message (nats.c issue 637). So it
+ * is freed when that thread has read the answer to a later request, or has ended. It leaves the connection
+ * now, also when natsSubscription_Unsubscribe fails to delete the server's consumer. */
 static void receiver_unsubscribe(struct receiver *r)
 {
     natsMsgList_Destroy(&r->list);
     r->list = (natsMsgList){0};
     r->at = 0;
-    receiver_drop_subscription(r);
+    if (!r->sub) return;
+    (void)natsSubscription_Unsubscribe(r->sub);
+    r->n->left = r->sub;
+    r->sub = NULL;
 }
 
 /* Where to read on. A stream that ends before the position is a new one. */
@@ -871,9 +867,14 @@ static bool receiver_subscribe(struct receiver *r)
     so.Config.OptStartSeq = dedup_position(r->dedup) + 1;
     so.Config.InactiveThreshold = (int64_t)SUBSCRIBED_S * 1000000000;
     if (!s) s = js_PullSubscribe(&r->sub, n->js, n->subjects, NULL, NULL, &so, &code);
-    if (s) nats_trouble(n, s, "subscribe", NULL);
     r->connected = now;
-    return !s;
+    if (s) {
+        nats_trouble(n, s, "subscribe", NULL);
+        return false;
+    }
+    natsSubscription_Destroy(n->left);
+    n->left = NULL;
+    return true;
 }
 
 /* Does the stream still have this message? True also when the server does not say. */
