@@ -20,6 +20,7 @@ export class SessionPanel {
     #daemon;
     #load;
     #known = null; // the history read so far
+    #reading = false;
     #fixed = new URLSearchParams(location.search).get('session');
 
     /** @param {import('./daemon.js').Daemon} daemon */
@@ -60,7 +61,7 @@ export class SessionPanel {
     /** Once per second: reads a silent session again, and renews the list unless it has the focus. */
     tick() {
         const now = performance.now() / 1000, watched = this.roster.get(this.watched);
-        if (watched && !watched.over && watched.at < now - SILENT_S) this.#load();
+        if (watched && !watched.over && !this.#reading && watched.at < now - SILENT_S) this.#load();
         const select = $('session');
         if (document.activeElement === select) return;
         const list = this.roster.list();
@@ -97,7 +98,9 @@ export class SessionPanel {
 
     async #fetch() {
         const id = this.watched;
+        this.#reading = true;
         const h = id && await this.#history(id);
+        this.#reading = false;
         if (id !== this.watched) return;
         if (!h) text($('session-facts'), id ? `${short(id)}: the daemon does not know it` : 'no requests yet');
         else this.show(h);
