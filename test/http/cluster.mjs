@@ -20,10 +20,24 @@ function start(role, name, more = []) {
 const ready = async d => (await d.call('GET', '/readyz')).json;
 const metric = (d, name) => d.metric(name);
 
+/** Again while the bus is late (503). What the first call did all the same is done when it is repeated. */
+const patient = (d, ...call) => untilStored(() => d.call(...call));
+
 async function ask(d, path, body, status) {
-    const r = await untilStored(() => d.call('POST', path, body));
+    const r = await patient(d, 'POST', path, body);
     assert.equal(r.status, status, r.text);
     return r.json;
+}
+
+async function put(d, name, body) {
+    const r = await patient(d, 'PUT', `/v1/profiles/${name}`, body);
+    assert.ok([200, 201].includes(r.status), r.text);
+    return r.json;
+}
+
+async function remove(d, name) {
+    const r = await patient(d, 'DELETE', `/v1/profiles/${name}`);
+    assert.ok([204, 404].includes(r.status), r.text);
 }
 
 /** One viewer's whole session; how many trajectories it makes: 1. */
@@ -78,7 +92,7 @@ await test('weights that one learns are those of all', async () => {
 });
 
 await test('profiles are put once', async () => {
-    assert.equal((await nodes[0].call('PUT', '/v1/profiles/sport', { mu: [2, 1, 3] })).status, 201);
+    await put(nodes[0], 'sport', { mu: [2, 1, 3] });
     await until('the other node to have it', async () =>
         (await nodes[1].call('GET', '/v1/profiles/sport')).status === 200);
 });
@@ -86,16 +100,20 @@ await test('profiles are put once', async () => {
 await test('a bus that does not answer holds up the change of a profile, and nobody else', async () => {
     const one = await start('decide', 'w1', ['--workers', '1']);
     await until('it to be connected', async () => (await ready(one)).bus.connected);
-    const order = [];
-    nats.pause();
-    const put = one.call('PUT', '/v1/profiles/slow', { mu: [1, 2, 1] }).then(r => { order.push('put'); return r; });
-    // the loop has read the first of these behind the PUT or before it, the second one behind it
-    for (let i = 0; i < 2; i++) assert.equal((await one.call('GET', '/healthz')).status, 200);
-    order.push('others');
-    nats.goOn();
-    const { status } = await put;
-    assert.deepEqual(order, ['others', 'put']);
-    assert.ok(status === 201 || status === 503, `${status}`);
+    // again when this machine was too busy: the daemon gives up after two seconds
+    for (let took = Infinity; took > 1500;) {
+        const order = [], from = Date.now();
+        nats.pause();
+        const answer = one.call('PUT', '/v1/profiles/slow', { mu: [1, 2, 1] }).then(r => { order.push('put'); return r; });
+        // the loop has read the first of these behind the PUT or before it, the second one behind it
+        for (let i = 0; i < 2; i++) assert.equal((await one.call('GET', '/healthz')).status, 200);
+        order.push('others');
+        took = Date.now() - from;
+        nats.goOn();
+        const { status } = await answer;
+        if (took <= 1500) assert.deepEqual(order, ['others', 'put']);
+        assert.ok([200, 201, 503].includes(status), `${status}`);
+    }
 
     // SIGTERM while one waits: it is answered, and the daemon ends
     nats.pause();
@@ -105,16 +123,13 @@ await test('a bus that does not answer holds up the change of a profile, and nob
     nats.goOn();
     assert.ok([201, 503, 'cut'].includes(await last));
     await stopped;
-    for (const name of ['slow', 'last'])
-        assert.ok([204, 404].includes((await nodes[0].call('DELETE', `/v1/profiles/${name}`)).status));
+    for (const name of ['slow', 'last']) await remove(nodes[0], name);
 });
 
 const grownOf = (d, name) => metric(d, `abrd_grown_version{profile="${name}"}`);
 
 await test('a profile grows on all nodes, whichever is asked', async () => {
-    const put = await nodes[1].call('PUT', '/v1/profiles/own', { mu: [2, 1, 3], grow: true });
-    assert.equal(put.status, 201);
-    assert.equal(put.json.grow, true);
+    assert.equal((await put(nodes[1], 'own', { mu: [2, 1, 3], grow: true })).grow, true);
     await until('its experts on both', async () =>
         await grownOf(nodes[0], 'own') === 1 && await grownOf(nodes[1], 'own') === 1);
     const before = (await ready(nodes[0])).policy;
@@ -165,7 +180,7 @@ await test('experts outlive their learner, a node that joins has them, and delet
         const all = await Promise.all([...nodes, joins, await leader()].map(d => grownOf(d, 'own')));
         return all.every(x => x === all[0] && x > v);
     });
-    assert.equal((await nodes[1].call('DELETE', '/v1/profiles/own')).status, 204);
+    await remove(nodes[1], 'own');
     await until('nobody to have them', async () => {
         const all = await Promise.all([...nodes, joins, await leader()].map(async d => (await d.call('GET', '/metrics')).text));
         return all.every(text => !text.includes('abrd_grown_version{'));

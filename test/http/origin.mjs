@@ -248,7 +248,7 @@ await test('an answer that breaks off is seen to break off', async () => {
 });
 
 await test('an origin that is silent', async () => {
-    const other = await Daemon.start(['--learn', 'off', '--origin-silence', '1', '--origin', `a=${a.url}/vod`]);
+    const other = await Daemon.start(['--learn', 'off', '--origin-silence', '5', '--origin', `a=${a.url}/vod`]);
     const r = await other.call('GET', '/o/a/never');
     assert.deepEqual([r.status, r.json.error], [504, 'origin']);
     assert.match(r.json.detail, /in time/);

@@ -89,7 +89,7 @@ function film(folder, { options, ...how } = {}) {
     files[`/${folder}/a/x.m3u8`] = media(n => `${n}.aac`);
 }
 
-const d = await Daemon.start(['--learn', 'off', '--origin-silence', '2', '--origin', `far=${base}`, '--origin', `near=${base}/near`]);
+const d = await Daemon.start(['--learn', 'off', '--origin-silence', '10', '--origin', `far=${base}`, '--origin', `near=${base}/near`]);
 const encode = told => Object.entries(told).filter(([, v]) => v !== false).map(([k, v]) => (v === true ? k : `${k}=${v}`)).join(',');
 const get = (path, told, range) => d.call('GET', `/o/far/${path}${told ? `?CMCD=${encodeURIComponent(encode(told))}` : ''}`, undefined, range ? { Range: range } : {});
 const cap = r => {

@@ -353,7 +353,7 @@ await test('the players\' core goes on by the page\'s policy when the daemon die
     await local.ready;
     const asked = [];
     const core = new Core({
-        server: d.url, profile: 'news', timeoutMs: 2000,
+        server: d.url, profile: 'news', timeoutMs: 60000,
         fallback: q => { asked.push(q); return local.fallback(q); },
     }, () => 60);
     core.source();

@@ -12,7 +12,7 @@ printf 'for i in 1 2 3; do echo b$i; read -t .1 <> <(:); done; exit 3\n' >"$dir/
 printf 'echo so far; sleep 1000 & echo $! >%s; wait\n' "$dir/pid" >"$dir/t/c.sh"
 printf 'trap "exit 0" INT; kill -INT $$; exit 1\n' >"$dir/t/d.sh"
 printf 'echo "make: $MAKEFLAGS"\n' >"$dir/t/e.sh"
-said=$(MAKEFLAGS=' -j3 --jobserver-auth=3,4' LIMIT_S=2 bash test/each.sh "$dir/t" 2>&1)
+said=$(MAKEFLAGS=' -j3 --jobserver-auth=3,4' LIMIT_S=10 bash test/each.sh "$dir/t" 2>&1)
 ok 'a failure fails' test $? -ne 0
 ok 'the last line counts' test "$(tail -n 1 <<<"$said")" = '5 passed, 2 failed'
 ok 'a log is in one piece' grep -q 'a1 a2 a3 3 passed, 0 failed' <<<"$(tr '\n' ' ' <<<"$said")"

@@ -11,13 +11,15 @@
 #include <sys/time.h>
 #include <unistd.h>
 
+#include "support/suites.h"
+
 int raw_connect(int port)
 {
     int fd = socket(AF_INET, SOCK_STREAM, 0);
     struct sockaddr_in a = {.sin_family = AF_INET,
                             .sin_port = htons((uint16_t)port),
                             .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-    struct timeval limit = {.tv_sec = 10};
+    struct timeval limit = {.tv_sec = PATIENCE_S};
     setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
     ck_assert_msg(connect(fd, (struct sockaddr *)&a, sizeof a) == 0, "connect: %s",
                   strerror(errno));
@@ -43,8 +45,7 @@ void raw_text(int fd, const char *text)
 static int next_byte(int fd, char *c)
 {
     ssize_t n = recv(fd, c, 1, 0);
-    ck_assert_msg(n >= 0 || errno == ECONNRESET, "no answer within 10 s: %s",
-                  strerror(errno));
+    ck_assert_msg(n >= 0 || errno == ECONNRESET, "no answer: %s", strerror(errno));
     return n == 1;
 }
 

@@ -27,6 +27,9 @@ struct fuzz_entry {
 
 extern const struct fuzz_entry fuzz_targets[]; /* ends with {0, 0} */
 
+/* Seconds that a test waits. Only a test that fails should reach them, also on a busy machine. */
+enum { PATIENCE_S = 300 };
+
 /* libcheck's START_TEST without its END_TEST, which is empty. */
 #define TEST(name) START_TEST(name)
 

@@ -6,7 +6,7 @@ import path from 'node:path';
 
 import { faint } from './contrast.mjs';
 import { Daemon, ROOT, distant } from './daemon.mjs';
-import { PATIENCE_MS, sideBySide, test, until } from './harness.mjs';
+import { ANSWER_MS, sideBySide, test, until } from './harness.mjs';
 import { launch } from './stage.mjs';
 import { chunkQoe, qoeOf } from '../../web/lib/qoe.js';
 
@@ -19,7 +19,6 @@ const CHUNKS = 30;
  */
 async function open(browser, daemon, query, init = () => {}) {
     const page = await browser.newPage({ viewport: { width: 1280, height: 900 } });
-    page.setDefaultTimeout(PATIENCE_MS);
     await page.addInitScript(init);
     const urls = [], errors = [], doubted = new Set(), abandoned = new Set();
     page.on('request', q => {
@@ -77,7 +76,7 @@ export async function browserTests() {
 async function playTest(browser, daemon) {
     // twelve times as fast, so that this link is too thin: levels change, the picture stands still
     const demo = await open(browser, daemon,
-        { link: 'high-4g-00', rate: 12, profile: 'live', timeout: 5000, explore: 1 });
+        { link: 'high-4g-00', rate: 12, profile: 'live', timeout: ANSWER_MS, explore: 1 });
     const { page, urls, errors } = demo;
     let history, chunks;
 
@@ -100,7 +99,7 @@ async function playTest(browser, daemon) {
         assert.equal(await page.locator('#verdict-text').textContent(), '');
     });
 
-    await test('browser: the stored rewards are what the page measured', () => {
+    await test('browser: the rewards of the history are what the page measured', () => {
         assert.equal(history.steps.length, chunks.length);
         history.steps.forEach((s, i) => {
             const c = chunks[i];
@@ -177,7 +176,7 @@ async function profileTests(browser, daemon) {
 async function seekTest(browser, daemon) {
     await test('browser: after a seek the daemon decides on', async () => {
         const { page, urls } = await open(browser, daemon,
-            { link: 'unlimited', rate: 6, timeout: 5000 });
+            { link: 'unlimited', rate: 6, timeout: ANSWER_MS });
         // in the page: a busy test may come when more chunks have arrived
         await page.evaluate(() => new Promise(done => {
             const timer = setInterval(() => {
@@ -203,7 +202,7 @@ async function distanceTest(browser, daemon) {
         const proxy = await distant(far.url, 150);
         try {
             const demo = await open(browser, daemon,
-                { link: 'unlimited', rate: 12, server: proxy.url, timeout: 5000 });
+                { link: 'unlimited', rate: 12, server: proxy.url, timeout: ANSWER_MS });
             const { page } = demo;
             await played(page);
             const id = await page.evaluate(() => window.demo.recording.session.session);
@@ -222,10 +221,10 @@ async function distanceTest(browser, daemon) {
 
 async function deathTest(browser, daemon) {
     await test('browser: without the daemon the player goes on, and the daemon comes back', async () => {
-        const other = await new Daemon({ 'allow-origin': daemon.url }).start();
+        const other = await new Daemon({ 'allow-origin': daemon.url }, { stored: true }).start();
         try {
             const { page, urls, errors, abandoned } = await open(browser, daemon,
-                { link: 'unlimited', rate: 2, server: other.url, timeout: 5000 });
+                { link: 'unlimited', rate: 2, server: other.url, timeout: ANSWER_MS });
             await until(async () => await arrived(page) >= 8, 'eight chunks');
             assert.equal(await who(page), 'abrd');
 
@@ -279,7 +278,7 @@ async function pairTests(browser, daemon) {
     });
 
     await test('browser: what is done reaches both links at once, and an address repeats it', async () => {
-        const { page, errors } = await open(browser, daemon, { solo: 0, link: 'unlimited', seed: 3, timeout: 5000 });
+        const { page, errors } = await open(browser, daemon, { solo: 0, link: 'unlimited', seed: 3, timeout: ANSWER_MS });
         await until(async () => (await seen(page)).every(s => s.n >= 2), 'two chunks each');
         const [own, abrd] = await seen(page);
         assert.deepEqual([...new Set(own.by), ...new Set(abrd.by)], ['player', 'abrd']);
@@ -288,8 +287,10 @@ async function pairTests(browser, daemon) {
         assert.match(await page.textContent('#who-why'), /does not answer/);
         await page.click('#kill');
         await until(async () => await who(page) === 'abrd', 'the daemon again');
-        await page.click('#cut');
-        await page.click('#halve');
+        await page.evaluate(() => { // the second one later, within the cut
+            document.getElementById('cut').click();
+            setTimeout(() => document.getElementById('halve').click(), 500);
+        });
         const [a, b] = await until(async () => {
             const links = await linksOf(page);
             return links.every(l => l.factor?.length === 3) && links;
@@ -297,7 +298,7 @@ async function pairTests(browser, daemon) {
         assert.deepEqual([a.at_s, a.factor, a.from_s], [b.at_s, b.factor, b.from_s]);
         assert.deepEqual([a.factor, a.from_s], [[0, 0, 0.5], 3 * 37]);
         assert.equal(a.at_s[2], a.at_s[0] + 7);
-        assert.match(await page.textContent('#verdict'), /abrd: .*; dash\.js: /);
+        await until(async () => /abrd: .*; dash\.js: /.test(await page.textContent('#verdict')), 'both pictures');
 
         const { actions, address } = await page.evaluate(() => ({ actions: window.demo.actions, address: window.demo.address }));
         assert.deepEqual(actions.map(x => x.kind), ['gone', 'back', 'cut', 'rate']);
@@ -322,7 +323,7 @@ async function pairTests(browser, daemon) {
 
     for (const player of ['hlsjs', 'shaka'])
         await test(`browser: ${player} beside itself`, async () => {
-            const { page, errors } = await open(browser, daemon, { solo: 0, player, link: 'unlimited', timeout: 5000 });
+            const { page, errors } = await open(browser, daemon, { solo: 0, player, link: 'unlimited', timeout: ANSWER_MS });
             await until(async () => (await seen(page)).every(s => s.n >= 3 && s.startup_s !== null && s.points > 0), 'three chunks each');
             const [own, abrd] = await seen(page);
             assert.deepEqual([...new Set(own.by)], ['player']);
@@ -333,7 +334,7 @@ async function pairTests(browser, daemon) {
         });
 
     await test('browser: both play a manifest of one\'s own, without the link\'s buttons', async () => {
-        const { page, errors } = await open(browser, daemon, { solo: 0, timeout: 5000,
+        const { page, errors } = await open(browser, daemon, { solo: 0, timeout: ANSWER_MS,
             mpd: `${daemon.url}/demo/unlimited/mine/minute.mpd` });
         await until(async () => (await seen(page)).every(s => s.n >= 2 && s.startup_s !== null), 'two chunks each');
         for (const [id, off] of Object.entries({ cut: true, halve: true, rate: true, share: true, replay: true, kill: false }))
@@ -344,7 +345,7 @@ async function pairTests(browser, daemon) {
     });
 
     await test('browser: the demo can be read, light and dark, and on a phone', async () => {
-        const { page } = await open(browser, daemon, { solo: 0, link: 'lte', timeout: 5000 });
+        const { page } = await open(browser, daemon, { solo: 0, link: 'lte', timeout: ANSWER_MS });
         await until(async () => (await seen(page)).every(s => s.points > 0), 'both pictures');
         await page.click('#more summary');
         for (const scheme of ['light', 'dark'])
@@ -364,7 +365,7 @@ async function pairTests(browser, daemon) {
 
 async function pageTest(browser, daemon) {
     await test('browser: the page shows what happens', async () => {
-        const { page } = await open(browser, daemon, { link: 'lte', rate: 1, timeout: 5000 });
+        const { page } = await open(browser, daemon, { link: 'lte', rate: 1, timeout: ANSWER_MS });
         await until(async () => await arrived(page) >= 3, 'three chunks');
         assert.equal(await page.textContent('#who-text'), 'abrd decides');
         assert.match(await page.textContent('#who-why'), /documentary.*expert \d.*answered in \d+ ms/);
@@ -395,7 +396,7 @@ async function pageTest(browser, daemon) {
             window.waits = [];
             new MutationObserver(() => window.waits.push(wait.textContent)).observe(wait, { childList: true });
         });
-        const { page } = await open(browser, daemon, { link: 'broadband-07', profile: 'live' }, watch);
+        const { page } = await open(browser, daemon, { link: 'broadband-07', profile: 'live', do: 'rate0.5@0' }, watch);
         await until(() => page.evaluate(() => window.waits.some(text => /until the first picture/.test(text))), 'the countdown');
         await until(() => page.evaluate(() => window.demo.recording.start.to), 'the first picture');
         await until(() => page.locator('#wait').isHidden(), 'the countdown to end');

@@ -15,9 +15,9 @@ export const ROOT = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '
 export class Daemon {
     /**
      * @param {Record<string, string|number|boolean>} config lines of its configuration file
-     * @param {{stored?: boolean}} [options] stored: false: without a folder of data, so no answer waits for the disk
+     * @param {{stored?: boolean}} [options] stored: with a folder of data; while its disk stalls the daemon refuses (503)
      */
-    constructor(config = {}, { stored = true } = {}) {
+    constructor(config = {}, { stored = false } = {}) {
         this.stored = stored;
         this.data = fs.mkdtempSync(path.join(os.tmpdir(), 'abrd-web-'));
         // the small video of the tests, not the demo's film
@@ -58,7 +58,7 @@ export class Daemon {
     }
 
     async get(where) {
-        const answer = await fetch(this.url + where);
+        const answer = await untilStored(() => fetch(this.url + where));
         if (!answer.ok) throw new Error(`GET ${where}: ${answer.status} ${await answer.text()}`);
         return answer.json();
     }

@@ -10,7 +10,7 @@ import { isDeepStrictEqual } from 'node:util';
 import { Roster, Series, errorsOf, examined, grouped, icicle, labelsOf, onPlane, quantile, samples, seen, specialisation, together, watched } from '../../web/dashboard/series.js';
 import { faint } from './contrast.mjs';
 import { Daemon, ROOT } from './daemon.mjs';
-import { PATIENCE_MS, test, until } from './harness.mjs';
+import { test, until } from './harness.mjs';
 import { launch } from './stage.mjs';
 
 const near = (a, b, eps = 1e-12) => assert.ok(Math.abs(a - b) <= eps, `${a} is not ${b}`);
@@ -206,7 +206,6 @@ async function sameAsMetrics(page, daemon) {
 async function open(browser, daemon, { width, scheme = 'light', query = '', clock = false }) {
     const page = await browser.newPage({ viewport: { width, height: 900 }, colorScheme: scheme });
     if (clock) await page.clock.install();
-    page.setDefaultTimeout(PATIENCE_MS);
     page.errors = [];
     page.on('pageerror', e => page.errors.push(e.stack));
     await page.addInitScript(() => {
@@ -315,7 +314,7 @@ async function pageTests(browser, daemon) {
 
     await test('dashboard: viewers by the label of the setting metrics-label', async () => {
         const { id } = await viewer(daemon, 5, { device: 'tv' });
-        await fetch(`${daemon.url}/v1/sessions/${id}`, { method: 'DELETE' });
+        await daemon.send('DELETE', `/v1/sessions/${id}`);
         await until(async () => (await page.locator('#by option').allTextContents()).includes('device'), 'the label');
         await page.selectOption('#by', 'device');
         // the end of the session may count after the first reading
@@ -403,7 +402,6 @@ async function rollbackTest(browser, daemon) {
         const learned = { policy_loss: 0, value_loss: null, entropy: 1, approx_kl: 0, clip_share: 0, explained_variance: 0, grad_norm: 1 };
         const point = (number, kind, version, score, more) => ({ number, kind, at: 1, version, steps: 0, score, best: 0.5, ...more });
         const page = await browser.newPage({ viewport: { width: 1280, height: 900 } });
-        page.setDefaultTimeout(PATIENCE_MS);
         await page.route('**/v1/policy/updates*', route => route.fulfill({ json: { updates: [
             point(1, 'start', 4, 0.5), point(2, 'rollback', 4, 0.25, { learned }), point(3, 'rollback', 4, null, { learned }),
             point(4, 'held', 4, 0.5, { learned }), point(5, 'order', 5, 0.5)].filter(u => u.number > Number(new URL(route.request().url()).searchParams.get('after'))) } }));
@@ -423,7 +421,6 @@ async function rollbackTest(browser, daemon) {
 async function quietTests(browser, daemon) {
     await test('dashboard: opened where nobody sees it, it asks for nothing until it is seen', async () => {
         const page = await browser.newPage();
-        page.setDefaultTimeout(PATIENCE_MS);
         await page.addInitScript(() => Object.defineProperty(document, 'hidden', { get: () => !window.seen }));
         const asked = [];
         page.on('request', q => { if (q.url().includes('/v1/')) asked.push(q.url()); });
@@ -437,7 +434,6 @@ async function quietTests(browser, daemon) {
 
     await test('dashboard: a session that is not there is asked for once', async () => {
         const page = await browser.newPage();
-        page.setDefaultTimeout(PATIENCE_MS);
         const asked = [];
         page.on('request', q => { if (q.url().includes('/v1/sessions/')) asked.push(q.url()); });
         const id = '0123456789abcdef0123456789abcdef';
@@ -451,7 +447,6 @@ async function quietTests(browser, daemon) {
 
     await test('dashboard: without uPlot the boxes say what is missing', async () => {
         const page = await browser.newPage();
-        page.setDefaultTimeout(PATIENCE_MS);
         await page.route('**/uPlot.iife.min.js', route => route.fulfill({ status: 404 }));
         await page.goto(`${daemon.url}/dashboard.html`);
         await page.waitForFunction(() => window.dashboard?.series.readings.length);
@@ -466,15 +461,14 @@ async function quietTests(browser, daemon) {
             await page.clock.fastForward(10000);
             return fn();
         }, what);
-        const ask = (method, body) => fetch(`${daemon.url}/v1/profiles/fresh`, { method, body: body && JSON.stringify(body) });
         const unit = () => page.evaluate(() => window.dashboard.overview.units.fresh);
         for (const quality of [3, 5]) {
-            assert.ok((await ask('PUT', { mu: [quality, 1, 1] })).ok);
+            await daemon.send('PUT', '/v1/profiles/fresh', { mu: [quality, 1, 1] });
             await soon(async () => await unit() === quality, `a unit of ${quality}`);
         }
         const drawn = async () => (await page.textContent('#chart-reward')).includes('fresh');
         await soon(drawn, 'its curve');
-        assert.ok((await ask('DELETE')).ok);
+        await daemon.send('DELETE', '/v1/profiles/fresh');
         await soon(async () => await unit() === undefined && !await drawn(), 'it to leave');
         await page.close();
     });
@@ -483,9 +477,8 @@ async function quietTests(browser, daemon) {
 /** Nobody watches while one daemon ends and another begins on its port and folder. */
 async function restartTest(browser) {
     await test('dashboard: a daemon that began anew while the page was hidden', async () => {
-        const daemon = await new Daemon().start();
+        const daemon = await new Daemon({}, { stored: true }).start();
         const page = await browser.newPage();
-        page.setDefaultTimeout(PATIENCE_MS);
         await page.addInitScript(() => Object.defineProperty(document, 'hidden', { get: () => !!window.away }));
         const see = seen => page.evaluate(s => {
             window.away = !s;
@@ -577,7 +570,7 @@ async function looksTests(browser, daemon) {
 
 export async function dashboardTests() {
     await seriesTests();
-    const daemon = await new Daemon({ explore: 1, untagged: 'merge', slot: 4, 'exam-links': 4, 'source-share': 1, 'metrics-label': 'device' }).start();
+    const daemon = await new Daemon({ explore: 1, untagged: 'merge', slot: 4, 'exam-links': 4, 'source-share': 1, 'metrics-label': 'device' }, { stored: true }).start();
     const browser = await launch();
     try {
         await pageTests(browser, daemon);

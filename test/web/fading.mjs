@@ -6,7 +6,7 @@ import os from 'node:os';
 import path from 'node:path';
 
 import { Daemon } from './daemon.mjs';
-import { finish, sideBySide, test, until } from './harness.mjs';
+import { ANSWER_MS, finish, sideBySide, test, until } from './harness.mjs';
 import { launch, stage } from './stage.mjs';
 
 const CHUNKS = 15;
@@ -14,8 +14,6 @@ const KINDS = {
     dashjs: { name: 'dash.js', file: 'minute-av.mpd' },
     hlsjs: { name: 'hls.js', file: 'minute-av.m3u8' },
 };
-// long enough that a busy machine does not decide what is tested
-const PATIENT = 5000;
 
 /** A folder of links, each seconds of so many Mbit/s; they go on as they end. */
 function linksOf(links) {
@@ -62,7 +60,7 @@ async function fade(browser, daemon, kind, options = {}) {
     for (const seconds of FADES) {
         const s = await stage(browser, daemon, kind);
         await s.begin(kind, 0, `fading-${seconds}`, KINDS[kind].file,
-            { rate: 3, timeoutMs: PATIENT, profile: 'paper-live', ...options });
+            { rate: 3, timeoutMs: ANSWER_MS, profile: 'paper-live', ...options });
         const at = await s.when(0, a => a.seen.abandon.length || over(a), 'a chunk that is given up');
         if (at.seen.abandon.length || seconds === FADES.at(-1)) return s;
         await s.close();
@@ -97,7 +95,7 @@ async function patientTest(browser, daemon, kind) {
     const { name, file } = KINDS[kind];
     await test(`${name}: with \`abandon: false\` all is let come`, async () => {
         const s = await stage(browser, daemon, kind);
-        await s.begin(kind, 0, 'fading-8', file, { rate: 3, timeoutMs: PATIENT, profile: 'paper-live', abandon: false });
+        await s.begin(kind, 0, 'fading-8', file, { rate: 3, timeoutMs: ANSWER_MS, profile: 'paper-live', abandon: false });
         const at = await s.when(0, over, 'the end');
         assert.deepEqual(at.seen.abandon, []);
         // even the lowest level takes four seconds of the twelve that are slow
@@ -114,9 +112,9 @@ async function patientTest(browser, daemon, kind) {
  * nearly there, as on a busy machine, gains nothing by another: then it is tried again.
  */
 async function firstLevel(browser, daemon, kind, link, abandon) {
-    for (let left = 3; ; left--) {
+    for (let left = 10; ; left--) {
         const s = await stage(browser, daemon, kind);
-        await s.begin(kind, 0, link, KINDS[kind].file, { timeoutMs: PATIENT, profile: 'paper-documentary', abandon });
+        await s.begin(kind, 0, link, KINDS[kind].file, { timeoutMs: ANSWER_MS, profile: 'paper-documentary', abandon });
         const { seen } = await s.when(0, a => a.seen.chunk.length >= 2, 'two chunks');
         await s.close();
         if (abandon && !seen.abandon.length && left > 1) continue;

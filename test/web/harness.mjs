@@ -18,6 +18,9 @@ export async function test(name, fn) {
 
 export const PATIENCE_MS = 1000 * PATIENCE_S;
 
+/** timeoutMs of the plugin: so long that a busy machine does not decide what is tested. */
+export const ANSWER_MS = 60e3;
+
 /** Waits until fn() is truthy and returns that. */
 export const until = (fn, what, limitMs = PATIENCE_MS) => waitFor(what, fn, limitMs / 1000);
 

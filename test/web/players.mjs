@@ -5,7 +5,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 
 import { Daemon, ROOT, distant } from './daemon.mjs';
-import { finish, sideBySide, test, until } from './harness.mjs';
+import { ANSWER_MS, finish, sideBySide, test, until } from './harness.mjs';
 import { liveMedia } from './live.mjs';
 import { launch, stage } from './stage.mjs';
 
@@ -16,8 +16,6 @@ const KINDS = {
     hlsjs: { name: 'hls.js', sound: 'minute-av.m3u8', other: 'minute.m3u8', live: 'live.m3u8' },
     shaka: { name: 'Shaka', sound: 'minute-av.mpd', other: 'minute-base.mpd', live: 'live.mpd' },
 };
-// long enough that a busy machine does not decide what is tested
-const PATIENT = 5000;
 const played = new Set(); // levels of all videos that were followed
 
 const over = at => at.ended && at.seen.chunk.length >= CHUNKS;
@@ -55,7 +53,7 @@ async function playTest(browser, daemon, kind) {
         const s = await stage(browser, daemon, kind);
         // twelve times as fast, so that this link is too thin
         await s.begin(kind, 0, 'high-4g', sound,
-            { rate: 12, timeoutMs: PATIENT, abandon: false, profile: 'live', contentId: 'demo' });
+            { rate: 12, timeoutMs: ANSWER_MS, abandon: false, profile: 'live', contentId: 'demo' });
         const at = await s.when(0, over, 'the end');
         const h = await followed(daemon, at);
         assert.deepEqual([h.profile, h.content_id, h.chunks], ['live', 'demo', CHUNKS]);
@@ -85,7 +83,7 @@ async function twoTest(browser, daemon, kind) {
     const { name, sound, other } = KINDS[kind];
     await test(`${name}: two players on one page, the other one on ${other}`, async () => {
         const s = await stage(browser, daemon, kind);
-        const options = { rate: 8, timeoutMs: PATIENT, abandon: false };
+        const options = { rate: 8, timeoutMs: ANSWER_MS, abandon: false };
         await s.begin(kind, 0, 'unlimited', sound, { ...options, profile: 'news' });
         await s.begin(kind, 1, 'unlimited', other, options);
         const [a, b] = [await s.when(0, over, 'the end'), await s.when(1, over, 'the other end')];
@@ -115,13 +113,11 @@ async function pendingTest(browser, daemon, kind) {
         const proxy = await distant(other.url, 250);
         const s = await stage(browser, daemon, kind);
         try {
-            await s.begin(kind, 0, 'unlimited', sound, { rate: 6, timeoutMs: PATIENT, server: proxy.url });
-            await s.whenArrived(0, 2, 'pause');
-            const held = await s.when(0, a => a.paused && a.seen.request.some(r => r.chunk === 3), 'the chunk after the pause');
-            assert.ok(held.seen.decision.some(d => d.chunk === 3 && d.latency_s >= .2), JSON.stringify(held.seen));
-            await s.page.evaluate(() => { window.stage.runs[0].video.play(); });
-            await s.whenArrived(0, 5, 44.5); // chunk 11
+            await s.begin(kind, 0, 'unlimited', sound, { rate: 6, timeoutMs: ANSWER_MS, server: proxy.url,
+                deeds: [[2, 'pause'], [3, 'play'], [5, 44.5]] }); // to chunk 11
             const at = await s.when(0, a => a.ended, 'the end');
+            for (const n of [3, 4])
+                assert.ok(at.seen.decision.some(d => d.chunk === n && d.latency_s >= .2), JSON.stringify(at.seen));
 
             const asked = at.seen.request.map(r => r.chunk);
             // Shaka begins a chunk before
@@ -146,18 +142,16 @@ async function pendingTest(browser, daemon, kind) {
 async function deathTest(browser, daemon, kind) {
     const { name, sound } = KINDS[kind];
     await test(`${name}: the daemon dies and returns`, async () => {
-        const other = await new Daemon({ 'allow-origin': daemon.url, explore: 1 }).start();
+        const other = await new Daemon({ 'allow-origin': daemon.url, explore: 1 }, { stored: true }).start();
         const s = await stage(browser, daemon, kind);
         try {
-            // a decision that is there before the kill still counts
-            await s.begin(kind, 0, 'unlimited', sound, { rate: 2, timeoutMs: PATIENT, server: other.url });
-            await s.when(0, a => a.seen.chunk.length >= 4 && a.state.mode === 'abrd', 'four chunks');
+            // paused while the daemon ends and begins: with a full buffer chunks remain, however long that takes
+            await s.begin(kind, 0, 'unlimited', sound, { rate: 2, timeoutMs: ANSWER_MS, server: other.url, deeds: [[3, 'pause']] });
+            await s.when(0, a => a.paused && a.seen.chunk.length >= 4, 'four chunks');
             await other.kill();
-            const gone = await s.when(0, a => a.state.mode === 'player', 'the player\'s own rules');
+            await s.page.evaluate(() => window.stage.pauseAt(0, 2));
+            const gone = await s.when(0, a => a.paused && a.state.mode === 'player', 'two chunks by the player\'s own rules');
             assert.match(gone.state.reason, /does not answer/);
-            await s.when(0, a => a.seen.chunk.length >= gone.seen.chunk.length + 2, 'two chunks without the daemon');
-            // paused with a full buffer, so chunks remain however long the daemon takes to start
-            await s.page.evaluate(() => window.stage.runs[0].video.pause());
             await other.start();
             await s.page.evaluate(() => { window.stage.runs[0].video.play(); });
             await s.when(0, a => a.state.mode === 'abrd', 'the daemon to decide again');
@@ -196,7 +190,7 @@ async function missingTest(browser, daemon, kind) {
             asked++;
             return route.fulfill({ status: 404 });
         });
-        await s.begin(kind, 0, 'unlimited', sound, { rate: 6, timeoutMs: PATIENT });
+        await s.begin(kind, 0, 'unlimited', sound, { rate: 6, timeoutMs: ANSWER_MS });
         const at = await s.when(0, a => over(a) || asked > 9, 'the end');
         assert.ok(asked <= 9, `${missing} was asked for ${asked} times`);
         const [first, ...more] = at.seen.request.filter(r => r.chunk === n);
@@ -223,7 +217,7 @@ async function unlistedTest(browser, daemon) {
             const missing = lists.find(url => url !== lists[0]);
             return q.url() === missing ? route.fulfill({ status: 404 }) : route.fallback();
         });
-        await s.begin('hlsjs', 0, 'unlimited', KINDS.hlsjs.sound, { rate: 6, timeoutMs: PATIENT });
+        await s.begin('hlsjs', 0, 'unlimited', KINDS.hlsjs.sound, { rate: 6, timeoutMs: ANSWER_MS });
         const at = await s.when(0, a => over(a) || lists.length > 40, 'the end');
         const missing = lists.find(url => url !== lists[0]);
         assert.ok(missing, 'only one level was decided');
@@ -243,7 +237,7 @@ async function startTest(browser, daemon) {
     await test('hls.js: started in the middle, it holds what lies after that', async () => {
         const s = await stage(browser, daemon, 'hlsjs');
         const settings = { startPosition: 5 * CHUNK_S + 1 };
-        await s.begin('hlsjs', 0, 'unlimited', KINDS.hlsjs.sound, { timeoutMs: PATIENT, settings });
+        await s.begin('hlsjs', 0, 'unlimited', KINDS.hlsjs.sound, { timeoutMs: ANSWER_MS, settings });
         const at = await s.when(0, a => a.seen.request.length > 1, 'the second chunk');
         const [{ chunk, buffer_s }] = at.seen.chunk;
         assert.equal(chunk, 5);
@@ -285,7 +279,7 @@ async function liveTest(browser) {
             const patched = await patches(s.page, media.dir);
             const players = [...Object.entries(KINDS).map(([kind, { live }]) => [kind, live]), ['dashjs', patched.name]];
             for (const [i, [kind, file]] of players.entries())
-                await s.begin(kind, i, 'unlimited', file, { timeoutMs: PATIENT, profile: 'live' });
+                await s.begin(kind, i, 'unlimited', file, { timeoutMs: ANSWER_MS, profile: 'live' });
             const had = media.chunks();
             for (const [i, [kind]] of players.entries()) {
                 const at = await s.when(i, a => a.seen.chunk.length >= 5 && a.t > 0 &&

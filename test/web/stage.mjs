@@ -4,7 +4,7 @@ import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 import { chromium } from '../../web/node_modules/playwright-core/index.mjs';
-import { until } from './harness.mjs';
+import { PATIENCE_MS, until } from './harness.mjs';
 
 const HERE = path.dirname(fileURLToPath(import.meta.url));
 const CHROMIUM = process.env.CHROMIUM ?? '/usr/bin/chromium';
@@ -12,9 +12,17 @@ const ARGS = ['--headless', '--no-sandbox', '--disable-gpu', '--disable-quic', '
     '--disable-background-networking', '--disable-component-update', '--disable-sync',
     '--autoplay-policy=no-user-gesture-required'];
 
-// whoever launches it closes it, also after a signal
-export const launch = () => chromium.launch({ executablePath: CHROMIUM, args: ARGS,
-    handleSIGINT: false, handleSIGTERM: false });
+/** A browser whose pages wait as long as the tests. Whoever launches it closes it, also after a signal. */
+export async function launch() {
+    const browser = await chromium.launch({ executablePath: CHROMIUM, args: ARGS, handleSIGINT: false, handleSIGTERM: false });
+    const newContext = browser.newContext.bind(browser);
+    browser.newContext = async options => {
+        const context = await newContext(options);
+        context.setDefaultTimeout(PATIENCE_MS);
+        return context;
+    };
+    return browser;
+}
 
 /** The players' own files, as they come. */
 export const SCRIPTS = {
@@ -27,7 +35,8 @@ const BLANK = [0, 1, 2, 3].map(i => `<video id="v${i}" muted playsinline width="
 
 /**
  * Runs in the page: window.stage begins players and keeps what is seen of them. `options` are those
- * of attach(), null for a player without the plugin; `settings` are the player's own.
+ * of attach(), null for a player without the plugin; `settings` are the player's own. No player gives a
+ * request up because the machine is busy. `deeds` are [chunk, deed], done when that chunk has arrived.
  */
 function inPage() {
     const buffer = 24;
@@ -40,6 +49,7 @@ function inPage() {
         async dashjs({ attach }, video, url, options, settings) {
             const player = window.dashjs.MediaPlayer().create();
             player.updateSettings(merge({ streaming: {
+                manifestRequestTimeout: 0,
                 buffer: { bufferTimeDefault: buffer, bufferTimeAtTopQuality: buffer },
                 fragmentRequestTimeout: 120000, lastBitrateCachingInfo: { enabled: false },
             } }, settings));
@@ -49,7 +59,9 @@ function inPage() {
         },
         async hlsjs({ attach }, video, url, options, settings) {
             const abrd = options && attach(window.Hls, options);
-            const hls = new window.Hls(merge({ maxBufferLength: buffer, maxMaxBufferLength: buffer,
+            const patient = Object.fromEntries(['manifest', 'playlist', 'frag'].map(what => `${what}LoadPolicy`).map(policy =>
+                [policy, { default: { ...window.Hls.DefaultConfig[policy].default, maxTimeToFirstByteMs: Infinity, maxLoadTimeMs: 300e3 } }]));
+            const hls = new window.Hls(merge({ ...patient, maxBufferLength: buffer, maxMaxBufferLength: buffer,
                 ...(abrd && { abrController: abrd.controller }) }, settings));
             hls.loadSource(url);
             hls.attachMedia(video);
@@ -60,7 +72,8 @@ function inPage() {
             window.shaka.polyfill.installAll();
             const player = new window.shaka.Player();
             await player.attach(video);
-            player.configure(merge({ streaming: { bufferingGoal: buffer } }, settings));
+            const retryParameters = { timeout: 0, stallTimeout: 0, connectionTimeout: 0 };
+            player.configure(merge({ streaming: { bufferingGoal: buffer, retryParameters }, manifest: { retryParameters } }, settings));
             // a busy machine drops frames, and Shaka would leave a level for that
             if (options) player.configure({ abr: { droppedFrames: false } });
             const abrd = options && attach(player, options);
@@ -70,7 +83,7 @@ function inPage() {
     };
     window.stage = {
         runs: [],
-        async begin(kind, i, url, { rate = 1, settings, plain = false, ...given } = {}) {
+        async begin(kind, i, url, { rate = 1, settings, plain = false, deeds = [], ...given } = {}) {
             const options = { bufferS: null, ...given }; // the stage's own
             const plugin = await import(`/${kind}.js`);
             const video = document.getElementById(`v${i}`);
@@ -97,15 +110,23 @@ function inPage() {
                 run.seen[event] = [];
                 run.abrd.on(event, data => run.seen[event].push({ ...data, at: performance.now() / 1000 }));
             }
+            for (const [chunk, deed] of deeds) {
+                const off = run.abrd.on('chunk', c => {
+                    if (c.chunk !== chunk) return;
+                    off();
+                    if (typeof deed === 'string') video[deed](); else video.currentTime = deed;
+                });
+            }
         },
-        /** Does something to player i at the moment when a chunk has arrived. */
-        whenArrived(i, chunk, deed) {
+        /** Plays on, until player i has requested n chunks by its own rules. */
+        pauseAt(i, n) {
             const { abrd, video } = window.stage.runs[i];
-            const off = abrd.on('chunk', c => {
-                if (c.chunk !== chunk) return;
+            const off = abrd.on('request', r => {
+                if (r.by !== 'player' || --n) return;
                 off();
-                if (deed === 'pause') video.pause(); else video.currentTime = deed;
+                video.pause();
             });
+            video.play();
         },
         at(i) {
             const { seen, ended, abrd, video, stalls } = window.stage.runs[i];
@@ -143,7 +164,6 @@ export async function stage(browser, daemon, ...kinds) {
                 [kind, i, `${daemon.url}/demo/${link}/${viewer}/${file}`, options]);
         },
         at: i => page.evaluate(n => window.stage.at(n), i),
-        whenArrived: (...a) => page.evaluate(b => window.stage.whenArrived(...b), a),
         /** Waits until what happened to player i fulfils `test`, and returns it. */
         async when(i, test, what) {
             let at;

@@ -27,6 +27,7 @@ export const PLAYERS = {
                 // room for all, so that the chunks come one after the other
                 buffer: { bufferTimeDefault: 60, bufferTimeAtTopQuality: 60, fastSwitchEnabled: false },
                 fragmentRequestTimeout: 120000,
+                retryAttempts: { MediaSegment: 100 }, // until a server that is away is back
                 lastBitrateCachingInfo: { enabled: false },
             } });
             player.initialize(document.querySelector('#v'), url, true);
@@ -40,7 +41,10 @@ export const PLAYERS = {
                 cmcd: { enabled: true, sessionId: sid, contentId: 'minute', useHeaders: headers },
                 cmsd: { applyMaximumSuggestedBitrate: cap },
                 abr: { switchInterval: 0 },
-                streaming: { bufferingGoal: 60, ...(oneByOne && { segmentPrefetchLimit: 0 }) },
+                streaming: {
+                    bufferingGoal: 60, ...(oneByOne && { segmentPrefetchLimit: 0 }),
+                    retryParameters: { maxAttempts: 100, backoffFactor: 1, timeout: 0, stallTimeout: 0, connectionTimeout: 0 },
+                },
             });
             await player.load(url);
         },

@@ -47,7 +47,7 @@ function stopped(report) {
 }
 
 export async function trialTests() {
-    const daemon = new Daemon({ learn: 'off', 'open-rate': 0, 'session-rate': 0, 'address-rate': 0 });
+    const daemon = new Daemon({ learn: 'off', 'open-rate': 0, 'session-rate': 0, 'address-rate': 0 }, { stored: true });
     const file = path.join(daemon.data, 'token');
     fs.writeFileSync(file, `${TOKEN}\n`, { mode: 0o600 });
     daemon.config['admin-token-file'] = file;

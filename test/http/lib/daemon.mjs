@@ -4,8 +4,9 @@ import { mkdtempSync, rmSync, existsSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import net from 'node:net';
-import { figure, until as waitFor } from './tools.mjs';
+import { PATIENCE_S, figure, until } from './tools.mjs';
 
+export { until };
 
 export const ABRD = process.env.ABRD ?? 'build/abrd';
 
@@ -70,10 +71,13 @@ export class Daemon {
         return this.kill('SIGTERM');
     }
 
+    /** Asks again while the disk stalls for half a second, as on a busy machine. Any other 503 is an answer. */
     async call(method, path, body, headers = {}) {
         const text = body === undefined || typeof body === 'string' ? body : JSON.stringify(body);
-        const r = await fetch(this.url + path, { method, body: text, headers, redirect: 'manual' });
-        const raw = await r.text();
+        const [r, raw] = await until(`an answer to ${method} ${path}`, async () => {
+            const answer = await fetch(this.url + path, { method, body: text, headers, redirect: 'manual' }), said = await answer.text();
+            return !(answer.status === 503 && said.includes('the disk has not answered')) && [answer, said];
+        });
         let json;
         try { json = JSON.parse(raw); } catch { /* not every answer is JSON */ }
         return { status: r.status, headers: r.headers, text: raw, json };
@@ -92,16 +96,13 @@ export class Daemon {
                 s.write(text);
                 if (!keep) s.end();
             });
-            s.setTimeout(10000, () => { s.destroy(); reject(new Error('no answer in 10 s')); });
+            s.setTimeout(1000 * PATIENCE_S, () => { s.destroy(); reject(new Error('no answer')); });
             s.on('data', d => { got += d; });
             s.on('close', () => resolve(got));
             s.on('error', e => (e.code === 'ECONNRESET' ? resolve(got) : reject(e)));
         });
     }
 }
-
-/** Long, as conditions here play videos themselves, on machines that have other work, too. */
-export const until = (what, condition) => waitFor(what, condition, 120);
 
 let passed = 0, failed = 0;
 

@@ -108,7 +108,7 @@ static void stop(void)
 
 static void wait_for(_Atomic int *what, int n)
 {
-    for (int i = 0; i < 10000 && *what < n; i++)
+    for (int i = 0; i < PATIENCE_S * 1000 && *what < n; i++)
         usleep(1000);
     ck_assert_int_eq(*what, n);
 }
