@@ -149,6 +149,7 @@ static bool take(struct swarm *s, int i, double now_s, struct swarm_result *out)
     s->waiting--;
     out->answers++;
     l->answered = strncmp(l->answer, "HTTP/1.1 2", 10) == 0;
+    if (!l->answered && strstr(l->answer, "the disk has not answered")) out->stalled++;
     if (!l->answered && out->refused++ == 0)
         snprintf(out->refusal, sizeof out->refusal, "%.*s", (int)sizeof out->refusal - 1,
                  l->answer);

@@ -18,6 +18,7 @@ void swarm_close(struct swarm *s);
 struct swarm_result {
     long answers; /* whole ones; among them */
     long refused; /* not 2xx: the next request is made without an answer */
+    long stalled; /* of those: the store was late by half a second */
     long broken;  /* connections that ended; they are not opened again */
     double seconds;
     double gap_s; /* the longest time without an answer while one was waited for */
