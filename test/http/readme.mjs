@@ -33,8 +33,12 @@ const d = await new Daemon(['--port', '0', '--policy', SHIPPED, '--learn', 'off'
 /** What the shell prints for a command that asks the daemon, at this one's address. */
 function run(command, env = {}) {
     assert.match(command, /(127\.0\.0\.1|localhost):8080/);
-    return execFileSync('bash', ['-euo', 'pipefail', '-c', command.replaceAll(/(127\.0\.0\.1|localhost):8080/g, `127.0.0.1:${d.port}`)],
-        { encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'], cwd: folder, env: { ...process.env, ...env } });
+    const here = command.replaceAll(/(127\.0\.0\.1|localhost):8080/g, `127.0.0.1:${d.port}`);
+    for (;;) {
+        const said = execFileSync('bash', ['-euo', 'pipefail', '-c', here],
+            { encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'], cwd: folder, env: { ...process.env, ...env } });
+        if (!said.includes('the disk has not answered')) return said; // else a busy machine: again
+    }
 }
 
 /** Replaces a text that must be there. */
