@@ -23,7 +23,7 @@ enum {
     HEADERS = 1024,   /* bytes of a message that are not its value */
     DUPLICATES_S = 600,
     CLOSE_S = 5,
-    FETCH = 128, /* messages at once */
+    FETCH = 128, /* messages at once, see receiver_fetch */
     SUBSCRIBED_S = 30,
 };
 
@@ -813,7 +813,8 @@ struct receiver {
     int levels_max;
     natsSubscription *sub;
     natsMsgList list;
-    int at; /* the next of the list */
+    int at;    /* the next of the list */
+    bool owed; /* messages that a fetch asked for may still come */
     uint64_t connected;
     atomic_uint_fast64_t got, waiting; /* waiting: in the stream after the last one */
 };
@@ -874,6 +875,7 @@ static bool receiver_subscribe(struct receiver *r)
     }
     natsSubscription_Destroy(n->left);
     n->left = NULL;
+    r->owed = false;
     return true;
 }
 
@@ -943,22 +945,37 @@ static bool receiver_take(struct receiver *r, struct traj *out)
     return false;
 }
 
+/* Fills the list. In libnats 3.4.1 natsSubscription_Fetch writes behind its list if messages of an earlier
+ * fetch, which had timed out, come while it asks for more than one. Then we ask for one at a time; if many
+ * wait, they are read with a new subscription. */
+static natsStatus receiver_fetch(struct receiver *r, double wait_s)
+{
+    natsMsgList_Destroy(&r->list);
+    r->list = (natsMsgList){0};
+    r->at = 0;
+    jsErrCode code = 0;
+    int many = r->owed ? 1 : FETCH;
+    natsStatus s = natsSubscription_Fetch(&r->list, r->sub, many,
+                                          (int64_t)(wait_s * 1000) + 1, &code);
+    r->owed |= r->list.Count < many;
+    return s;
+}
+
 static bool receiver_receive(void *self, struct traj *out, double wait_s)
 {
     struct receiver *r = self;
     if (receiver_take(r, out)) return true;
     if (wait_s <= 0) return false;
     struct bucket bucket = bus_nats_bucket(r->n);
+    if (r->owed && r->waiting >= FETCH) {
+        receiver_unsubscribe(r);
+        r->waiting = 0; /* the next message says it */
+    }
     if (!receiver_subscribe(r)) {
         (void)bucket.wait(bucket.self, wait_s);
         return false;
     }
-    natsMsgList_Destroy(&r->list);
-    r->list = (natsMsgList){0};
-    r->at = 0;
-    jsErrCode code = 0;
-    natsStatus s = natsSubscription_Fetch(&r->list, r->sub, FETCH,
-                                          (int64_t)(wait_s * 1000) + 1, &code);
+    natsStatus s = receiver_fetch(r, wait_s);
     if (s && s != NATS_TIMEOUT) {
         nats_trouble(r->n, s, "fetch", NULL);
         receiver_unsubscribe(r);
