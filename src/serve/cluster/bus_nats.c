@@ -153,11 +153,11 @@ static void on_ack(jsCtx *js, natsMsg *msg, jsPubAck *ack, jsPubAckErr *failed, 
     if (ack) {
         atomic_fetch_add(ack->Duplicate ? &n->repeated : &n->published, 1);
     } else if (failed) {
+        note_trouble(n, "the stream refuses", natsStatus_GetText(failed->Err),
+                     failed->ErrText);
         atomic_fetch_add(&n->refused, 1);
         if (failed->ErrText && strstr(failed->ErrText, "maximum"))
             atomic_fetch_add(&n->full, 1);
-        note_trouble(n, "the stream refuses", natsStatus_GetText(failed->Err),
-                     failed->ErrText);
     }
     natsMsg_Destroy(msg);
     atomic_fetch_sub(&n->answering, 1); /* n may be freed now */
