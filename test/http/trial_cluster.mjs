@@ -5,7 +5,7 @@ import { execFileSync } from 'node:child_process';
 import { join } from 'node:path';
 import { ABRD, Daemon, done, folder, lasting, test, until } from './lib/daemon.mjs';
 import { Nats } from './lib/nats.mjs';
-import { freePort } from './lib/tools.mjs';
+import { freePort, untilStored } from './lib/tools.mjs';
 
 const video = { ladder_kbps: [300, 750, 1200, 1850, 2850, 4300], chunk_s: 4, chunks: 100, profile: 'news' };
 const ARMS = 'now:0.5:abrd, bad:0.5:rate';
@@ -15,10 +15,7 @@ const start = (role, name, ...more) => Daemon.start(['--role', role, '--bus', na
 
 /** Asks until the store or the bus takes it: a disk that stalls for half a second is the machine's (503). */
 async function ok(d, method, path, body, status = 200) {
-    const r = await until(`${method} ${path}`, async () => {
-        const is = await d.call(method, path, body);
-        return is.status !== 503 && is;
-    });
+    const r = await untilStored(() => d.call(method, path, body));
     assert.ok([status].flat().includes(r.status), `${r.status} ${r.text}`);
     return r.json;
 }

@@ -819,14 +819,19 @@ struct receiver {
     atomic_uint_fast64_t got, waiting; /* waiting: in the stream after the last one */
 };
 
+static void receiver_drop_list(struct receiver *r)
+{
+    natsMsgList_Destroy(&r->list);
+    r->list = (natsMsgList){0};
+    r->at = 0;
+}
+
 /* The library may free a subscription while its reading thread hands it a message (nats.c issue 637). So it
  * is freed when that thread has read the answer to a later request, or has ended. It leaves the connection
  * now, also when natsSubscription_Unsubscribe fails to delete the server's consumer. */
 static void receiver_unsubscribe(struct receiver *r)
 {
-    natsMsgList_Destroy(&r->list);
-    r->list = (natsMsgList){0};
-    r->at = 0;
+    receiver_drop_list(r);
     if (!r->sub) return;
     (void)natsSubscription_Unsubscribe(r->sub);
     r->n->left = r->sub;
@@ -950,9 +955,7 @@ static bool receiver_take(struct receiver *r, struct traj *out)
  * wait, they are read with a new subscription. */
 static natsStatus receiver_fetch(struct receiver *r, double wait_s)
 {
-    natsMsgList_Destroy(&r->list);
-    r->list = (natsMsgList){0};
-    r->at = 0;
+    receiver_drop_list(r);
     jsErrCode code = 0;
     int many = r->owed ? 1 : FETCH;
     natsStatus s = natsSubscription_Fetch(&r->list, r->sub, many,

@@ -29,13 +29,13 @@ struct player {
     double buffer_s;        /* at the request */
     double later_s;         /* expected after the chunk */
     double starved_s;       /* reported since; < 0 nothing */
-    bool reported;          /* the last chunk's outcome is in the session, which ended */
-    double kbps;            /* the cap */
-    double top_kbps;        /* largest tpb, or else tb, that it sent */
-    double audio_kbps;      /* requested last; 0: none, or within the video's */
-    int64_t other_bytes;    /* of sound that came since the chunk was requested */
-    double rate[RECENT];    /* kbit/s, newest last */
-    double took_s[RECENT];  /* download times */
+    bool ended;          /* its last chunk was sent, and the outcome is in the session */
+    double kbps;         /* the cap */
+    double top_kbps;     /* largest tpb, or else tb, that it sent */
+    double audio_kbps;   /* requested last; 0: none, or within the video's */
+    int64_t other_bytes; /* of sound that came since the chunk was requested */
+    double rate[RECENT]; /* kbit/s, newest last */
+    double took_s[RECENT]; /* download times */
     int rates;
 };
 
@@ -98,7 +98,7 @@ static int chunk_of(const struct steer_segment *q, const struct player *p,
 static bool is_late(const struct player *p, const struct steer_segment *q,
                     const struct video *v)
 {
-    if (!p->reported || q->cmcd->kind == CMCD_AUDIO) return false;
+    if (!p->ended || q->cmcd->kind == CMCD_AUDIO) return false;
     int chunk = chunk_of(q, p, v);
     return chunk > 0 && chunk >= v->chunks - LATE_CHUNKS &&
            q->now_s - p->sent_s < BUFFER_MAX_S;
@@ -273,7 +273,7 @@ static int ask_video(struct player *p, unsigned *estimated, struct service *s,
 {
     const struct cmcd *c = in->cmcd;
     int chunk = chunk_of(in, p, v);
-    bool again = chunk == p->chunk, before = p->chunk >= 0 && !again && !p->reported;
+    bool again = chunk == p->chunk, before = p->chunk >= 0 && !again && !p->ended;
     int number = in->number ? in->number : number_in(in->file);
     if (number != chunk + 1) *estimated |= STEER_CHUNK;
 
@@ -300,7 +300,7 @@ static int ask_video(struct player *p, unsigned *estimated, struct service *s,
     p->sent_s = p->arrived_s = p->starved_s = -1;
     p->buffer_s = buffer;
     p->later_s = buffer_later(buffer, in->bytes, rate, chunk_s);
-    p->reported = false;
+    p->ended = false;
     *estimated |= STEER_BUFFER;
     if (again) return 0;
     if (p->live || chunk + 1 < v->chunks)
@@ -484,12 +484,12 @@ void steer_sent(struct clients *clients, struct service *s, const struct video *
         since = clients_get(&p, clients, key);
         if (!since || !p.session[0] || p.file != name_crc(file)) return;
         p.sent_s = now_s;
-        if (!p.live && p.chunk == video->chunks - 1 && !p.reported) {
+        if (!p.live && p.chunk == video->chunks - 1 && !p.ended) {
             struct cmcd nothing;
             unsigned unused = 0;
             int rc = cmcd_parse(&nothing, "", 0, NULL);
             struct outcome last = outcome_of(&p, &nothing, now_s, &unused);
-            p.reported = !rc && !report(s, &p, &last, true, NULL);
+            p.ended = !rc && !report(s, &p, &last, true, NULL);
         }
     } while (!clients_put(clients, key, &p, since));
 }
@@ -501,7 +501,7 @@ static int end_session(struct service *s, const struct player *p, const struct c
     struct err why = {0};
     unsigned unused = 0;
     struct outcome last = outcome_of(p, c, now_s, &unused);
-    bool due = p->chunk >= 0 && !p->reported;
+    bool due = p->chunk >= 0 && !p->ended;
     int rc = watched ? report(s, p, due ? &last : NULL, true, &why)
                      : service_close(s, p->session, NULL, &why);
     if (!rc || rc == ERR_ABSENT || rc == ERR_CONFLICT) return 0;

@@ -1,16 +1,10 @@
 // viewers.mjs - viewers who play without pause, and remember what they were told.
 import assert from 'node:assert/strict';
+import { untilStored } from './tools.mjs';
 
 const video = { profile: 'news', ladder_kbps: [300, 750, 1200], chunk_s: 4, chunks: 20 };
 
-/** Asks until the answer is one: while the disk is slow the store says so (503), and players ask again. */
-async function insist(daemon, ...call) {
-    for (let i = 0; ; i++) {
-        const r = await daemon.call(...call);
-        if (r.status !== 503 || i === 200) return r;
-        await new Promise(next => setTimeout(next, 50));
-    }
-}
+const insist = (daemon, ...call) => untilStored(() => daemon.call(...call));
 
 /** One session: its id, what was answered to it, and which outcomes were acknowledged when. */
 export class Viewer {
